@@ -1,0 +1,1 @@
+"""The vocabulary, errors, settings and clock that every other room speaks in."""

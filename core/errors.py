@@ -1,0 +1,104 @@
+"""Everything this server can say no with. The class fixes what a program reads, the instance what a person reads.
+
+SpeechError (500)
+├── InvalidValue (422)            a field is missing, empty, of the wrong type or out of range
+├── RequestRefused (400)
+│   ├── UnknownVoice              no voice of that name
+│   ├── UnsupportedLanguage       the backend does not speak it, or an extra is missing
+│   └── CloningNotSupported       a sample was sent to a backend that cannot clone
+├── TooLarge (413)                text or body beyond a limit that the message names
+├── Unavailable (503)             no engine could be started, or the server is stopping
+│   └── Overloaded                no room for this job now
+├── DeadlineExceeded (504)        the job was admitted and did not make it in time
+└── SynthesisFailed (500)         the engine failed, or died with audio already out
+"""
+
+from typing import ClassVar
+
+
+class SpeechError(Exception):
+    """Anything this server can say no with.
+
+    param: the request field at fault, None where no single field is.
+    retry_after_s: whole seconds after which a new attempt makes sense, None where it does not.
+    """
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "server_error"
+    code: ClassVar[str] = "internal_error"
+    retry_after_s: int | None = None
+
+    def __init__(self, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+
+
+class InvalidValue(SpeechError):
+    """A field is missing, empty, of the wrong type or out of range."""
+
+    status, type, code = 422, "invalid_request_error", "invalid_value"
+
+
+class RequestRefused(SpeechError):
+    """A well-formed request for something that this server does not have."""
+
+    status, type, code = 400, "invalid_request_error", "invalid_request"
+
+
+class UnknownVoice(RequestRefused):
+    """No voice of that name. The message never repeats the name: it is the user's text."""
+
+    code = "unknown_voice"
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        super().__init__(f"No such voice. Available voices: {', '.join(known)}.", param="voice")
+
+
+class UnsupportedLanguage(RequestRefused):
+    """The backend does not speak it, or what it needs is not installed."""
+
+    code = "unsupported_language"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, param="language")
+
+
+class CloningNotSupported(RequestRefused):
+    """A voice sample was sent to a backend that cannot clone."""
+
+    code = "cloning_not_supported"
+
+
+class TooLarge(SpeechError):
+    """Text or body beyond a limit that the message names."""
+
+    status, type, code = 413, "invalid_request_error", "too_large"
+
+
+class Unavailable(SpeechError):
+    """No engine could be started, or the server is stopping."""
+
+    status, type, code = 503, "server_error", "unavailable"
+
+    def __init__(self, message: str, *, retry_after_s: int = 5) -> None:
+        super().__init__(message)
+        self.retry_after_s = max(1, retry_after_s)
+
+
+class Overloaded(Unavailable):
+    """No room for this job now."""
+
+    type, code = "overloaded_error", "overloaded"
+
+
+class DeadlineExceeded(SpeechError):
+    """The job was admitted and did not make it in time."""
+
+    status, code = 504, "deadline_exceeded"
+
+
+class SynthesisFailed(SpeechError):
+    """The engine failed, or died with audio already out."""
+
+    code = "synthesis_failed"

@@ -1,0 +1,65 @@
+"""What rooms tell of themselves. Telemetry listens; nobody else knows that it does."""
+
+from typing import Protocol
+
+
+class Events(Protocol):
+    """Called at things worth telling; none of the values holds a word of a user's text."""
+
+    def server_started(self, *, backend: str) -> None:
+        """The HTTP side is up; the model may still be loading."""
+
+    def worker_spawned(self, worker: int, *, pid: int) -> None:
+        """A child process has started loading."""
+
+    def worker_ready(self, worker: int, *, seconds: float, slots: int) -> None:
+        """A worker takes work, `seconds` after its spawn."""
+
+    def worker_died(self, worker: int, *, reason: str, restart_s: float) -> None:
+        """A worker is gone; the next one starts in `restart_s` seconds."""
+
+    def task_failed(self, worker: int, *, reason: str) -> None:
+        """An utterance raised in its worker; `reason` is the kind and place of the exception."""
+
+    def job_ended(
+        self,
+        *,
+        outcome: str,
+        format: str,
+        chars: int,
+        audio_s: float,
+        first_audio_s: float | None,
+        wall_s: float,
+    ) -> None:
+        """A request for speech is over: done, failed or cancelled. Seconds count from its admission."""
+
+
+class Silence:
+    """Events that nobody listens to: for tests, and for `say`."""
+
+    def server_started(self, *, backend: str) -> None:
+        """Ignored."""
+
+    def worker_spawned(self, worker: int, *, pid: int) -> None:
+        """Ignored."""
+
+    def worker_ready(self, worker: int, *, seconds: float, slots: int) -> None:
+        """Ignored."""
+
+    def worker_died(self, worker: int, *, reason: str, restart_s: float) -> None:
+        """Ignored."""
+
+    def task_failed(self, worker: int, *, reason: str) -> None:
+        """Ignored."""
+
+    def job_ended(
+        self,
+        *,
+        outcome: str,
+        format: str,
+        chars: int,
+        audio_s: float,
+        first_audio_s: float | None,
+        wall_s: float,
+    ) -> None:
+        """Ignored."""

@@ -1,0 +1,142 @@
+"""Every environment variable, typed and frozen. Read once at start, then passed down.
+
+A `.env` in the project folder is read too; the real environment wins; an empty value counts as unset.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PROJECT = Path(__file__).resolve().parent.parent
+"""The checkout: relative paths in settings start here, wherever the server was started."""
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used; one readable line a field."""
+
+
+class _Group(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_file=PROJECT / ".env", env_ignore_empty=True, extra="ignore", frozen=True, hide_input_in_errors=True
+    )
+
+
+class ServerSettings(_Group):
+    """Where the server listens and what it lets in."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on. 0.0.0.0 opens it to the network.")
+    port: int = Field(9004, ge=1, le=65535, description="Port to listen on.")
+    debug: bool = Field(False, description="Log more. Never logs the text of a request.")
+    cors_allow_origins: str = Field(
+        "", description="Comma-separated web origins that may call from a browser. Empty: none."
+    )
+    max_input_chars: int = Field(32768, ge=1, description="Longest text in characters; longer ones are answered 413.")
+    max_body_bytes: int = Field(26 * 2**20, ge=1024, description="Longest request body in bytes, uploads included.")
+    max_spool_bytes: int = Field(
+        512 * 2**20, ge=2**20, description="Memory in bytes for answers that must be whole before they leave (wav, flac)."
+    )
+    send_timeout_s: float = Field(
+        60.0, gt=0, description="Seconds that a client may take to read one piece before it counts as gone."
+    )
+    graceful_shutdown_s: int = Field(10, ge=0, description="Seconds for running answers to finish at shutdown.")
+
+
+class SpeechSettings(_Group):
+    """What is spoken when a request leaves it open."""
+
+    default_voice: str = Field("alloy", min_length=1, description="Voice of a request that names none.")
+    default_language: str = Field("en", min_length=2, description="Language where neither request, voice nor text tells.")
+    served_model_name: str = Field("", description="One more name in the list of models.")
+
+
+class PoolSettings(_Group):
+    """The worker processes."""
+
+    tts_backend: str = Field("auto", min_length=1, description="Engine: auto or kokoro.")
+    stream_lead_s: float = Field(
+        60.0, gt=0, description="Seconds of audio that may be made ahead of what a streaming client plays."
+    )
+
+
+class KokoroSettings(_Group):
+    """The embedded CPU model."""
+
+    kokoro_slots: int = Field(0, ge=0, le=256, description="Utterances at once. 0: one for each usable core.")
+    kokoro_model_dir: Path = Field(Path("assets/models"), description="Where the joined weights lie.")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All groups, validated together."""
+
+    server: ServerSettings
+    speech: SpeechSettings
+    pool: PoolSettings
+    kokoro: KokoroSettings
+
+    def options(self, backend: str) -> dict[str, Any]:
+        """What a worker is told for its backend: the group of that name, as JSON values; empty where there is none."""
+        group = getattr(self, backend, None)
+        return group.model_dump(mode="json") if isinstance(group, _Group) else {}
+
+
+_GROUPS: dict[str, type[_Group]] = {
+    "server": ServerSettings,
+    "speech": SpeechSettings,
+    "pool": PoolSettings,
+    "kokoro": KokoroSettings,
+}
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the environment and `.env`; `overrides` (by field name) win over both.
+
+    Raises SettingsError with one line for each bad value.
+    """
+    unknown = set(overrides) - {field for group in _GROUPS.values() for field in group.model_fields}
+    if unknown:
+        raise TypeError(f"no such settings: {', '.join(sorted(unknown))}")
+    groups: dict[str, Any] = {}
+    problems: list[str] = []
+    for name, group in _GROUPS.items():
+        own = {key: value for key, value in overrides.items() if key in group.model_fields}
+        try:
+            groups[name] = group(**own)
+        except ValidationError as error:
+            problems += [f"{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors()]
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return Settings(**groups)
+
+
+def env_example() -> str:
+    """The text of `.env.example`: every setting with its default, commented out."""
+    return "\n".join(_example_lines()) + "\n"
+
+
+def _example_lines() -> Iterator[str]:
+    yield "# Every setting with its default. Copy to .env and change what you need; the real environment wins."
+    for group in _GROUPS.values():
+        yield ""
+        yield f"# --- {(group.__doc__ or '').strip()}"
+        for name, field in group.model_fields.items():
+            yield f"# {field.description}{_bounds(field.metadata)}"
+            yield f"#{name.upper()}={'' if field.default == '' else _plain(field.default)}"
+
+
+def _bounds(metadata: list[Any]) -> str:
+    words = {"ge": "at least", "gt": "above", "le": "at most", "min_length": "length at least"}
+    found = [f"{words[key]} {value}" for m in metadata for key in words if (value := getattr(m, key, None)) is not None]
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+if __name__ == "__main__":
+    print(env_example(), end="")

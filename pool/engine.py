@@ -1,0 +1,128 @@
+"""What a worker drives: tasks in, audio out. `ThreadedEngine` makes one of a plain Backend, a thread a slot."""
+
+import queue
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from backends.base import Backend, Stop
+from core.speech import Samples, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """Some samples of one task."""
+
+    task: int
+    samples: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A task is spoken to its end."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A task cannot be spoken. reason: for the log; names the exception, never the text."""
+
+    task: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A task ended because it was told to."""
+
+    task: int
+
+
+Outcome: TypeAlias = Audio | Done | Failed | Stopped
+
+
+class Engine(Protocol):
+    """Speaks many tasks at once. `add` and `cancel` may be called while `step` runs."""
+
+    def add(self, task: Task) -> None:
+        """Take a task; there are never more than the backend's slots."""
+
+    def step(self, timeout_s: float) -> Sequence[Outcome]:
+        """What happened since the last step; waits up to `timeout_s` for something.
+
+        Every task ends in exactly one Done, Failed or Stopped.
+        """
+
+    def cancel(self, task_id: int) -> None:
+        """Stop one task soon; unknown ids are ignored, for it may just have ended."""
+
+
+class ThreadedEngine:
+    """An Engine of a loaded Backend and one thread a slot."""
+
+    def __init__(self, backend: Backend, slots: int) -> None:
+        """slots: as many threads call `speak` at once."""
+        self._backend = backend
+        self._tasks: queue.SimpleQueue[tuple[Task, Stop]] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self._stops: dict[int, Stop] = {}
+        self._voices: dict[str, Any] = {}
+        self._preparing = threading.Lock()
+        for slot in range(slots):
+            threading.Thread(target=self._serve, name=f"slot-{slot}", daemon=True).start()
+
+    def add(self, task: Task) -> None:
+        """Queue a task for the next free thread."""
+        stop = self._stops[task.id] = Stop()
+        self._tasks.put((task, stop))
+
+    def step(self, timeout_s: float) -> Sequence[Outcome]:
+        """All outcomes that are there, after waiting up to `timeout_s` for the first."""
+        outcomes: list[Outcome] = []
+        try:
+            outcomes.append(self._outcomes.get(timeout=timeout_s))
+            while True:
+                outcomes.append(self._outcomes.get_nowait())
+        except queue.Empty:
+            return outcomes
+
+    def cancel(self, task_id: int) -> None:
+        """Set the task's stop sign."""
+        stop = self._stops.get(task_id)
+        if stop is not None:
+            stop.set()
+
+    def _serve(self) -> None:
+        while True:
+            task, stop = self._tasks.get()
+            outcome = self._speak(task, stop)
+            del self._stops[task.id]
+            self._outcomes.put(outcome)
+
+    def _speak(self, task: Task, stop: Stop) -> Outcome:
+        try:
+            voice = self._voice(task)
+            for samples in self._backend.speak(task, voice, stop):
+                if stop.is_set:
+                    break
+                self._outcomes.put(Audio(task.id, samples))
+        except Exception as error:  # the edge of the child: one task's failure must not end the others
+            return Stopped(task.id) if stop.is_set else Failed(task.id, _place(error))
+        return Stopped(task.id) if stop.is_set else Done(task.id)
+
+    def _voice(self, task: Task) -> Any:
+        with self._preparing:
+            if task.voice.key not in self._voices:
+                self._voices[task.voice.key] = self._backend.prepare(task.voice)
+            return self._voices[task.voice.key]
+
+
+def _place(error: Exception) -> str:
+    """Name and place of an exception. Not its message: that may hold the user's text."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"
+    return f"{type(error).__name__} at {where}"

@@ -1,0 +1,310 @@
+"""Drives the scheduler: carries its commands out on worker processes and tells it what they say.
+
+    synthesis ── submit, leave, consumed, released ──▶ Pool ──▶ Scheduler.handle ──▶ commands
+        ▲                                               │                              │
+        └── Sink: audio, done, restart, fail ◀── frames ┴─── Link ══ socket ══ child ◀─┘
+
+Owners: child handles and sinks, the pool; jobs, tasks and slots, the scheduler; the model, the child. Everything here
+runs on the event loop and never blocks: frames are small, and what a child says is always read.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol, assert_never
+
+from core.clock import Clock
+from core.errors import SpeechError, Unavailable
+from core.events import Events
+from core.speech import Params, Reference, Samples, Traits, Utterance
+from pool.process import ChildProcess, WorkerSpec
+from pool.protocol import Frame, FrameReader, Kind, ProtocolError, pack_task, unpack_audio, unpack_traits
+from scheduler.job import JobSpec
+from scheduler.messages import (
+    Cancel,
+    Command,
+    Consumed,
+    Died,
+    Event,
+    Fail,
+    Finished,
+    FirstAudio,
+    Left,
+    Ready,
+    Restart,
+    Spawn,
+    Start,
+    Stopped,
+    Submitted,
+    Tick,
+)
+from scheduler.scheduler import Scheduler, View
+
+CLOSE_TIMEOUT_S = 2.0
+"""How long a child may take to end at shutdown before it is killed."""
+
+
+class Sink(Protocol):
+    """Where a job's audio goes. Called on the event loop; must not block."""
+
+    def audio(self, index: int, samples: Samples) -> None:
+        """Samples of utterance `index`, in order within it; utterances come in any order."""
+
+    def done(self, index: int) -> float | None:
+        """Utterance `index` is whole. Returns its seconds of audio, None where it is not acceptable."""
+
+    def restart(self, index: int) -> None:
+        """Forget what came for utterance `index`: it will be spoken again."""
+
+    def fail(self, error: SpeechError) -> None:
+        """The job is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A submitted job in the hands of whoever submitted it."""
+
+    job: int
+    _pool: "Pool"
+
+    def leave(self) -> None:
+        """Nothing more of this job is wanted. May be called at any time, and more than once."""
+        self._pool.leave(self.job)
+
+    def consumed(self, seconds: float) -> None:
+        """The client took `seconds` more of audio."""
+        self._pool.tell(Consumed(self.job, seconds))
+
+    def released(self, index: int) -> None:
+        """Audio of utterance `index` is about to leave: it must not be spoken again."""
+        self._pool.tell(FirstAudio(self.job, index))
+
+
+class Pool:
+    """The worker processes, and the one way to speak through them."""
+
+    def __init__(self, spec: WorkerSpec, scheduler: Scheduler, *, clock: Clock, events: Events) -> None:
+        """Starts nothing; `open` does."""
+        self._spec = spec
+        self._scheduler = scheduler
+        self._clock = clock
+        self._events = events
+        self._links: dict[int, _Link] = {}
+        self._sinks: dict[int, Sink] = {}
+        self._job_ids = count(1)
+        self._traits: Traits | None = None
+        self._changed = asyncio.Event()
+        self._wake: asyncio.TimerHandle | None = None
+        self._is_closing = False
+        self._burials: set[asyncio.Task[None]] = set()
+
+    def open(self) -> None:
+        """Start the hot worker; it loads in the background."""
+        self._carry_out(self._scheduler.start())
+
+    async def close(self) -> None:
+        """End all workers; what still runs is told that the server stops."""
+        self._is_closing = True
+        if self._wake:
+            self._wake.cancel()
+        for sink in list(self._sinks.values()):
+            sink.fail(Unavailable("The server is stopping."))
+        self._sinks.clear()
+        self._signal()
+        for link in list(self._links.values()):
+            link.hang_up()
+        await asyncio.gather(*self._burials)
+
+    async def traits(self) -> Traits:
+        """What the backend can do; waits while the first worker loads. Raises Unavailable where none will come."""
+        while self._traits is None:
+            view = self._scheduler.view()
+            if self._is_closing or view.is_hopeless:
+                raise Unavailable(f"The speech engine does not start: {view.reason or 'the server is stopping'}")
+            await self._changed.wait()
+        return self._traits
+
+    @property
+    def known_traits(self) -> Traits | None:
+        """What the backend can do, None as long as it is not known."""
+        return self._traits
+
+    def submit(
+        self,
+        sink: Sink,
+        utterances: tuple[Utterance, ...],
+        *,
+        voice: Reference,
+        params: Params,
+        seed: int | None,
+        paced: bool,
+    ) -> Ticket:
+        """Queue a job; its audio, or its error, goes to `sink`. Raises Unavailable while the server stops."""
+        if self._is_closing:
+            raise Unavailable("The server is stopping.")
+        spec = JobSpec(next(self._job_ids), utterances, voice, params, seed, paced)
+        self._sinks[spec.id] = sink
+        self.tell(Submitted(spec))
+        return Ticket(spec.id, self)
+
+    def leave(self, job: int) -> None:
+        """See `Ticket.leave`."""
+        self._sinks.pop(job, None)
+        self.tell(Left(job))
+
+    def view(self) -> View:
+        """The scheduler's state at this moment."""
+        return self._scheduler.view()
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of the workers."""
+        return tuple(link.child.pid for link in self._links.values())
+
+    def tell(self, event: Event) -> None:
+        """Pass an event to the scheduler and carry out what it says."""
+        now = self._clock.now()
+        self._carry_out(self._scheduler.handle(event, now))
+        if self._wake:
+            self._wake.cancel()
+            self._wake = None
+        wake = self._scheduler.next_wake(now)
+        if wake is not None and not self._is_closing:
+            self._wake = asyncio.get_running_loop().call_later(wake - now, self.tell, Tick())
+
+    # --- commands
+
+    def _carry_out(self, commands: Iterable[Command]) -> None:
+        for command in commands:
+            match command:
+                case Start(worker, task):
+                    self._links[worker].send(pack_task(task))
+                case Cancel(worker, task_id):
+                    self._links[worker].send(Frame(Kind.CANCEL, task_id).pack())
+                case Restart(job, index):
+                    self._sinks[job].restart(index)
+                case Fail(job, error):
+                    self._sinks.pop(job).fail(error)
+                case Spawn(worker):
+                    self._spawn(worker)
+                case _:
+                    assert_never(command)
+
+    def _spawn(self, worker: int) -> None:
+        if self._is_closing:
+            return
+        try:
+            child = ChildProcess(self._spec)
+        except OSError as error:
+            reason = f"a worker process cannot be started: {error.strerror}"
+            asyncio.get_running_loop().call_soon(self.tell, Died(worker, reason))
+            return
+        link = self._links[worker] = _Link(self, worker, child, started=self._clock.now())
+        self._events.worker_spawned(worker, pid=link.child.pid)
+        burial = asyncio.get_running_loop().create_task(self._attend(link))
+        self._burials.add(burial)
+        burial.add_done_callback(self._burials.discard)
+
+    async def _attend(self, link: "_Link") -> None:
+        """Connect a child, wait for its end, reap it, and tell the scheduler."""
+        loop = asyncio.get_running_loop()
+        await loop.create_unix_connection(lambda: link, sock=link.child.socket)
+        await link.lost.wait()
+        # A child whose socket is closed has nothing left to do. Its end is told before it is reaped: work goes on now.
+        del self._links[link.worker]
+        if not self._is_closing:
+            self.tell(Died(link.worker, link.reason))
+            self._signal()
+        restart_s = self._scheduler.backoff_s(self._clock.now())
+        ending = await asyncio.to_thread(link.child.join, CLOSE_TIMEOUT_S)
+        if not self._is_closing:
+            self._events.worker_died(link.worker, reason=link.reason or ending, restart_s=restart_s)
+
+    # --- what children say
+
+    def hear(self, link: "_Link", frame: Frame) -> None:
+        """One frame of a child."""
+        match frame.kind:
+            case Kind.AUDIO | Kind.DONE | Kind.FAILED:
+                self._hear_of_task(link, frame)
+            case Kind.STOPPED:
+                self.tell(Stopped(link.worker, frame.task))
+            case Kind.READY:
+                self._traits = unpack_traits(frame.payload)
+                self.tell(Ready(link.worker, self._traits.slots))
+                seconds = self._clock.now() - link.started
+                self._events.worker_ready(link.worker, seconds=seconds, slots=self._traits.slots)
+                self._signal()
+            case Kind.BROKEN:
+                link.reason = json.loads(frame.payload)
+            case Kind.PHASE:
+                link.phase = json.loads(frame.payload)
+            case _:
+                raise ProtocolError(f"a child does not say {frame.kind.name}")
+
+    def _hear_of_task(self, link: "_Link", frame: Frame) -> None:
+        task = self._scheduler.task(link.worker, frame.task)
+        sink = self._sinks.get(task.job) if task else None
+        if task is None or sink is None:  # cancelled while the frame was on its way
+            if frame.kind is not Kind.AUDIO:
+                self.tell(Stopped(link.worker, frame.task))
+        elif frame.kind is Kind.AUDIO:
+            sink.audio(task.utterance.index, unpack_audio(frame.payload))
+        elif frame.kind is Kind.DONE:
+            self.tell(Finished(link.worker, frame.task, sink.done(task.utterance.index)))
+        else:
+            self._events.task_failed(link.worker, reason=json.loads(frame.payload))
+            self.tell(Finished(link.worker, frame.task, None))
+
+    def _signal(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class _Link(asyncio.Protocol):
+    """The parent's end of one child's socket. It never pauses reading."""
+
+    def __init__(self, pool: Pool, worker: int, child: ChildProcess, *, started: float) -> None:
+        self.worker = worker
+        self.child = child
+        self.started = started
+        self.phase = ""
+        self.reason = ""
+        self.lost = asyncio.Event()
+        self._pool = pool
+        self._frames = FrameReader()
+        self._transport: asyncio.WriteTransport | None = None
+        self._is_wanted = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The loop watches the socket now."""
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._transport = transport
+        if not self._is_wanted:
+            transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Whatever came, cut into frames. A child that sends none is as good as dead."""
+        try:
+            for frame in self._frames.feed(data):
+                self._pool.hear(self, frame)
+        except ProtocolError as error:
+            self.reason = str(error)
+            self.child.kill()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The child is gone, or is to go."""
+        self.lost.set()
+
+    def send(self, data: bytes) -> None:
+        """Queue bytes for the child; lost where it is gone, which the scheduler will hear of."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def hang_up(self) -> None:
+        """Close the socket: the child ends."""
+        self._is_wanted = False
+        if self._transport is not None:
+            self._transport.close()

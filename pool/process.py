@@ -1,0 +1,61 @@
+"""One child process and the socket to it: start, send, is_alive, kill, join."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpec:
+    """What a child loads. options: the operator's settings of the backend; no secret, for `ps` shows it."""
+
+    backend: str
+    device: str
+    options: Mapping[str, Any]
+
+
+class ChildProcess:
+    """A worker process. It ends when the parent's end of the socket closes, and with the parent in any case."""
+
+    def __init__(self, spec: WorkerSpec) -> None:
+        """Start the child by exec. Call from the main thread: a child dies with the thread that started it."""
+        self.socket, theirs = socket.socketpair()
+        self.socket.setblocking(False)
+        plan = json.dumps({"backend": spec.backend, "device": spec.device, "options": dict(spec.options)})
+        with theirs:
+            # -P: without it, a folder named pool/ in the working directory would be run instead.
+            # Standard output goes to standard error: what a library prints must not end in somebody's audio.
+            self._popen = subprocess.Popen(
+                [sys.executable, "-P", "-m", "pool.worker", str(theirs.fileno()), plan],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=sys.__stderr__ or subprocess.DEVNULL,
+            )
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._popen.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs; reaps it otherwise."""
+        return self._popen.poll() is None
+
+    def kill(self) -> None:
+        """End it now."""
+        self._popen.kill()
+
+    def join(self, timeout_s: float) -> str:
+        """Wait for its end, kill it after `timeout_s`, and say how it ended. Blocks: not for an event loop."""
+        try:
+            code = self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            code = self._popen.wait()
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,98 @@
+"""The main of a worker process.
+
+    parent ══ socket pair ══▶ reader thread ──add, cancel──▶ engine (a thread a slot)
+       ▲                                                       │
+       └───────────── main thread ◀──────── step ──────────────┘
+
+The reader owns the way down, the main thread the way up; the engine owns the model. The process is crash-only: it asks
+for nothing, keeps nothing, and ends when the socket ends or when the parent dies.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from dataclasses import asdict
+
+from backends.base import BackendError
+from backends.registry import create
+from pool.engine import Audio, Done, Engine, Failed, Outcome, Stopped, ThreadedEngine
+from pool.protocol import Frame, FrameReader, Kind, pack_audio, pack_json, unpack_task
+
+STEP_S = 60.0
+"""Longest wait for something to happen; nothing depends on it."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Load the backend that the command line names, then speak until the parent is gone."""
+    wire = socket.socket(fileno=int(sys.argv[1]))
+    plan = json.loads(sys.argv[2])
+    die_with_parent()
+    engines: list[Engine] = []
+    threading.Thread(target=read, args=(wire, engines), name="reader", daemon=True).start()
+    try:
+        wire.sendall(pack_json(Kind.PHASE, "imports"))
+        backend = create(plan["backend"], plan["options"])
+        wire.sendall(pack_json(Kind.PHASE, "weights"))
+        traits = backend.load(plan["device"])
+        engine = ThreadedEngine(backend, traits.slots)
+        engines.append(engine)
+        wire.sendall(pack_json(Kind.READY, asdict(traits)))
+        while True:
+            for outcome in engine.step(STEP_S):
+                write(wire, outcome)
+    except BackendError as error:
+        wire.sendall(pack_json(Kind.BROKEN, str(error)))
+        raise SystemExit(1) from None
+    except OSError:
+        raise SystemExit(0) from None
+
+
+def die_with_parent() -> None:
+    """End with the parent, however it ends. Interrupts are the parent's: a Ctrl-C reaches the whole group."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def read(wire: socket.socket, engines: list[Engine]) -> None:
+    """Carry out what the parent says; its end of the socket is this process's end, also while the model loads."""
+    frames = FrameReader()
+    try:
+        while data := wire.recv(2**16):
+            for frame in frames.feed(data):
+                obey(frame, engines[0])
+    finally:
+        os._exit(0)  # the main thread may be deep in a call that nothing else ends
+
+
+def obey(frame: Frame, engine: Engine) -> None:
+    """One word from the parent."""
+    if frame.kind is Kind.TASK:
+        engine.add(unpack_task(frame.payload))
+    elif frame.kind is Kind.CANCEL:
+        engine.cancel(frame.task)
+
+
+def write(wire: socket.socket, outcome: Outcome) -> None:
+    """One outcome on its way up."""
+    match outcome:
+        case Audio(task, samples):
+            for frame in pack_audio(task, samples):
+                wire.sendall(frame)
+        case Done(task):
+            wire.sendall(Frame(Kind.DONE, task).pack())
+        case Failed(task, reason):
+            wire.sendall(pack_json(Kind.FAILED, reason, task))
+        case Stopped(task):
+            wire.sendall(Frame(Kind.STOPPED, task).pack())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Who speaks next. Pure policy: events and time in, commands out."""

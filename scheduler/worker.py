@@ -1,0 +1,61 @@
+"""One worker process as the scheduler sees it: its state, its slots, and the tasks in them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from core.speech import Task
+
+
+class WorkerState(Enum):
+    """Where a worker stands."""
+
+    STARTING = "starting"
+    IDLE = "idle"
+    BUSY = "busy"
+    DRAINING = "draining"
+    DEAD = "dead"
+
+
+MOVES: Mapping[WorkerState, frozenset[WorkerState]] = {
+    WorkerState.STARTING: frozenset({WorkerState.IDLE, WorkerState.DEAD}),
+    WorkerState.IDLE: frozenset({WorkerState.BUSY, WorkerState.DRAINING, WorkerState.DEAD}),
+    WorkerState.BUSY: frozenset({WorkerState.IDLE, WorkerState.DRAINING, WorkerState.DEAD}),
+    WorkerState.DRAINING: frozenset({WorkerState.DEAD}),
+    WorkerState.DEAD: frozenset(),
+}
+"""The only moves there are."""
+
+
+@dataclass(slots=True)
+class Worker:
+    """A child process and what runs in its slots, by task id. A cancelled task keeps its slot until it has stopped."""
+
+    id: int
+    state: WorkerState = WorkerState.STARTING
+    slots: int = 0
+    running: dict[int, Task] = field(default_factory=dict)
+
+    def move(self, state: WorkerState) -> None:
+        """Change state. Raises ValueError for a move that is not in the table."""
+        if state not in MOVES[self.state]:
+            raise ValueError(f"a worker cannot go from {self.state.value} to {state.value}")
+        self.state = state
+
+    @property
+    def free_slots(self) -> int:
+        """How many more utterances it takes now."""
+        return self.slots - len(self.running) if self.state in (WorkerState.IDLE, WorkerState.BUSY) else 0
+
+    def take(self, task: Task) -> None:
+        """Put a task into a free slot."""
+        self.running[task.id] = task
+        if self.state is WorkerState.IDLE:
+            self.move(WorkerState.BUSY)
+
+    def give_back(self, task_id: int) -> Task | None:
+        """Free the slot of a task; None where it holds no such task."""
+        task = self.running.pop(task_id, None)
+        if not self.running and self.state is WorkerState.BUSY:
+            self.move(WorkerState.IDLE)
+        return task

@@ -1,0 +1,215 @@
+"""From utterances in any order to bytes in order: one `AudioStream` an answer.
+
+The pool pushes samples into a `Score`; the stream pulls them utterance by utterance through trim, pause, tempo and
+encoder. Pulling is what drives it: as long as nobody takes bytes, nothing is encoded, nothing is consumed, and the
+scheduler starts no further utterance.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Executor
+from functools import partial
+from typing import Self
+
+from audio.encode import Encoder
+from audio.join import Trimmer, silence
+from core.clock import Clock
+from core.errors import SpeechError
+from core.speech import Samples, Utterance
+from pool.pool import Ticket
+from synthesis.guard import is_sound, is_speech
+
+EMPTY_ANSWER_S = 0.3
+"""Silence that answers a text with nothing to say, such as a lone emoji."""
+
+
+class _Part:
+    """What has come of one utterance."""
+
+    def __init__(self) -> None:
+        self.chunks: deque[Samples] = deque()
+        self.heard: list[Samples] = []
+        self.samples = 0
+        self.is_sound = True
+        self.is_done = False
+
+
+class Score:
+    """Samples of a job's utterances, kept until it is their turn. The pool's sink; all on the event loop."""
+
+    def __init__(self, utterances: tuple[Utterance, ...], sample_rate: int) -> None:
+        """sample_rate: Hz of the samples that will come."""
+        self._utterances = utterances
+        self._sample_rate = sample_rate
+        self._parts = [_Part() for _ in utterances]
+        self._error: SpeechError | None = None
+        self._news = asyncio.Event()
+
+    def audio(self, index: int, samples: Samples) -> None:
+        """Keep samples; what is no number is dropped, and the utterance with it."""
+        part = self._parts[index]
+        part.is_sound = part.is_sound and is_sound(samples)
+        if part.is_sound:
+            part.chunks.append(samples)
+            part.heard.append(samples)
+            part.samples += len(samples)
+            self._news.set()
+
+    def done(self, index: int) -> float | None:
+        """An utterance is whole: its seconds, or None where it cannot be the speech of its text."""
+        part = self._parts[index]
+        if not part.is_sound or not is_speech(self._utterances[index].text, part.heard):
+            return None
+        part.is_done = True
+        part.heard = []
+        self._news.set()
+        return part.samples / self._sample_rate
+
+    def restart(self, index: int) -> None:
+        """Forget an utterance; it will come again."""
+        self._parts[index] = _Part()
+
+    def fail(self, error: SpeechError) -> None:
+        """Nothing more will come."""
+        self._error = error
+        self._news.set()
+
+    async def next(self, index: int) -> Samples | None:
+        """The next samples of an utterance; None after its last. Raises the job's error once what came is used up."""
+        while True:
+            part = self._parts[index]
+            if part.chunks:
+                return part.chunks.popleft()
+            if part.is_done:
+                return None
+            if self._error is not None:
+                raise self._error
+            self._news.clear()
+            await self._news.wait()
+
+
+class AudioStream:
+    """One answer's bytes, as an async iterator. Always close it: that is what frees its slot."""
+
+    def __init__(
+        self,
+        utterances: tuple[Utterance, ...],
+        encoder: Encoder,
+        *,
+        sample_rate: int,
+        speed: float,
+        threads: Executor,
+        clock: Clock,
+    ) -> None:
+        """sample_rate: Hz of the engine's samples. speed: the engine's own share, by which pauses shrink too."""
+        self.score = Score(utterances, sample_rate)
+        self.outcome = "cancelled"
+        self.chars = sum(len(utterance.text) for utterance in utterances)
+        self.audio_s = 0.0
+        self.sounding_at: float | None = None
+        self.route = "HOT"
+        self._utterances = utterances
+        self._encoder = encoder
+        self._rate = sample_rate
+        self._speed = speed
+        self._threads = threads
+        self._clock = clock
+        self._ticket: Ticket | None = None
+        self._encoding: asyncio.Future[bytes] | None = None
+        self._bytes = self._make()
+        self._first: bytes | None = None
+        self._on_close: list[Callable[[], None]] = []
+        self._is_closed = False
+
+    @property
+    def mime(self) -> str:
+        """Media type of the bytes."""
+        return self._encoder.mime
+
+    @property
+    def sample_rate(self) -> int:
+        """Hz of the encoded audio."""
+        return self._encoder.rate
+
+    def on_close(self, hook: Callable[[], None]) -> None:
+        """Call `hook` once, when the stream is closed."""
+        self._on_close.append(hook)
+
+    async def start(self, ticket: Ticket | None) -> None:
+        """Wait for the first bytes. Raises the job's error, so that every failure before sound has its own status."""
+        self._ticket = ticket
+        self._first = await anext(self)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next bytes, never empty."""
+        if self._first:
+            first, self._first = self._first, None
+            return first
+        try:
+            return await anext(self._bytes)
+        except StopAsyncIteration:
+            self.outcome = "done"
+            raise
+        except SpeechError:
+            self.outcome = "failed"
+            raise
+
+    async def aclose(self) -> None:
+        """Leave the queue, free the slot, free the encoder. Idempotent."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._ticket is not None:
+            self._ticket.leave()
+        for hook in self._on_close:
+            hook()
+        if self._encoding is not None and not self._encoding.done():
+            self._encoding.add_done_callback(lambda _: self._encoder.close())  # a thread is still inside it
+        else:
+            self._encoder.close()
+        await self._bytes.aclose()
+
+    async def _make(self) -> AsyncGenerator[bytes]:
+        for utterance in self._utterances:
+            async for data in self._speak(utterance):
+                yield data
+        if not self._utterances:
+            async for data in self._encode(silence(EMPTY_ANSWER_S, self._rate)):
+                yield data
+        if data := await self._in_thread(self._encoder.finish):
+            yield data
+
+    async def _speak(self, utterance: Utterance) -> AsyncGenerator[bytes]:
+        trimmer = Trimmer(self._rate)
+        is_released = False
+        while (samples := await self.score.next(utterance.index)) is not None:
+            if not is_released and self._ticket is not None:
+                self._ticket.released(utterance.index)
+                is_released = True
+            async for data in self._encode(trimmer.feed(samples)):
+                yield data
+        for samples in (trimmer.finish(), silence(utterance.pause_after_s / self._speed, self._rate)):
+            async for data in self._encode(samples):
+                yield data
+
+    async def _encode(self, samples: Samples) -> AsyncGenerator[bytes]:
+        """Encode a piece of a fraction of a second; it counts as consumed when more is asked for."""
+        if not len(samples):
+            return
+        data = await self._in_thread(partial(self._encoder.feed, samples))
+        seconds = len(samples) / self._rate
+        self.audio_s += seconds
+        if self.sounding_at is None:
+            self.sounding_at = self._clock.now()
+        if data:
+            yield data
+        if self._ticket is not None:
+            self._ticket.consumed(seconds)
+
+    async def _in_thread(self, call: Callable[[], bytes]) -> bytes:
+        self._encoding = asyncio.get_running_loop().run_in_executor(self._threads, call)
+        return await asyncio.shield(self._encoding)

@@ -1,0 +1,233 @@
+"""The one way from a request to audio: used by routes, WebSocket and `say` alike."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import AsyncIterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from audio.encode import Encoder
+from audio.formats import check_rate
+from backends.registry import resolve
+from core.clock import Clock, SystemClock
+from core.errors import CloningNotSupported, InvalidValue, Overloaded, UnsupportedLanguage
+from core.events import Events
+from core.settings import Settings
+from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
+from pool.pool import Pool
+from pool.process import WorkerSpec
+from scheduler.job import CHARS_PER_SECOND
+from scheduler.scheduler import Scheduler
+from synthesis.stream import AudioStream
+from text.language import canonical, detect
+from text.plan import plan
+from voices.library import Library
+
+LONG_TEXT_CHARS = 1000
+"""Longer texts are planned in a thread, so that the event loop is never held for more than a few milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The synthesizer at one moment. state: loading, ready, failed or stopping."""
+
+    state: str
+    reason: str
+    backend: str
+    revision: str
+    default_voice: str
+    slots: int
+    busy: int
+    queued: int
+    jobs: int
+    restarts: int
+    worker_pids: tuple[int, ...]
+    uptime_s: float
+    completed: int
+    failed: int
+    cancelled: int
+
+
+class Synthesizer:
+    """Resolves, plans, queues and encodes. Made by `open_synthesizer`."""
+
+    def __init__(
+        self, settings: Settings, pool: Pool, *, backend: str, clock: Clock, events: Events, threads: Executor
+    ) -> None:
+        """backend: its name. threads: where encoding and planning block."""
+        self._settings = settings
+        self._pool = pool
+        self._backend = backend
+        self._clock = clock
+        self._events = events
+        self._threads = threads
+        self._library = Library(settings.speech.default_voice)
+        self._default_language = canonical(settings.speech.default_language)
+        self._started = clock.now()
+        self._spooled_bytes = 0
+        self._outcomes: Counter[str] = Counter()
+        self._is_stopping = False
+
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        """All voices that a request can name, the default first; a backend's own ones once it has loaded."""
+        traits = self._pool.known_traits
+        return (self._library.with_built_in(traits.voices) if traits else self._library).all
+
+    def status(self) -> Status:
+        """How things stand."""
+        view, traits = self._pool.view(), self._pool.known_traits
+        states = {"stopping": self._is_stopping, "ready": view.is_ready, "failed": view.is_hopeless}
+        return Status(
+            state=next((state for state, holds in states.items() if holds), "loading"),
+            reason=view.reason,
+            backend=self._backend,
+            revision=traits.revision if traits else "",
+            default_voice=self._library.all[0].id,
+            slots=view.slots,
+            busy=view.busy,
+            queued=view.queued,
+            jobs=view.jobs,
+            restarts=view.restarts,
+            worker_pids=self._pool.pids,
+            uptime_s=self._clock.now() - self._started,
+            completed=self._outcomes["done"],
+            failed=self._outcomes["failed"],
+            cancelled=self._outcomes["cancelled"],
+        )
+
+    async def speak(self, request: SpeechRequest) -> AudioStream:
+        """Audio of a request, as soon as its first bytes exist; waits for the model where it is still loading.
+
+        Raises a SpeechError for whatever goes wrong before that. The caller closes the stream.
+        """
+        traits = await self._pool.traits()
+        voice = self._library.with_built_in(traits.voices).resolve(request.voice)
+        if request.has_sample and not traits.can_clone:
+            raise CloningNotSupported(
+                f"The {traits.backend} backend cannot clone voices; coqui, voxcpm and voxcpm-vllm can (TTS_BACKEND).",
+                param="custom_voice_file",
+            )
+        language = self._language(request, voice, traits)
+        utterances = await self._plan(request.text, language, traits)
+        return await self._start(request, Reference(voice.id), utterances, traits)
+
+    async def _start(
+        self, request: SpeechRequest, voice: Reference, utterances: tuple[Utterance, ...], traits: Traits
+    ) -> AudioStream:
+        low, high = traits.native_speed
+        native_speed = min(max(request.speed, low), high)
+        params = replace(request.params, speed=native_speed)
+        stream = AudioStream(
+            utterances,
+            self._encoder(request, traits, tempo=request.speed / native_speed),
+            sample_rate=traits.sample_rate,
+            speed=native_speed,
+            threads=self._threads,
+            clock=self._clock,
+        )
+        began = self._clock.now()
+        stream.on_close(lambda: self._tell(request, stream, began))
+        try:
+            self._reserve(request, stream)
+            ticket = None
+            if utterances:
+                ticket = self._pool.submit(
+                    stream.score, utterances, voice=voice, params=params, seed=request.seed, paced=request.paced
+                )
+            await stream.start(ticket)
+        except BaseException:
+            await stream.aclose()
+            raise
+        return stream
+
+    def _tell(self, request: SpeechRequest, stream: AudioStream, began: float) -> None:
+        self._outcomes[stream.outcome] += 1
+        self._events.job_ended(
+            outcome=stream.outcome,
+            format=request.format.value,
+            chars=len(request.text),
+            audio_s=stream.audio_s,
+            first_audio_s=stream.sounding_at - began if stream.sounding_at is not None else None,
+            wall_s=self._clock.now() - began,
+        )
+
+    def _language(self, request: SpeechRequest, voice: Voice, traits: Traits) -> str:
+        known = {*traits.languages, *traits.missing}
+        if request.language is not None:
+            try:
+                language = canonical(request.language)
+            except ValueError as error:
+                raise UnsupportedLanguage(str(error)) from None
+        else:
+            language = voice.language or detect(request.text, languages=known, default=self._default_language)
+        if language in traits.missing:
+            raise UnsupportedLanguage(traits.missing[language])
+        if language not in traits.languages:
+            spoken = ", ".join(sorted(traits.languages))
+            raise UnsupportedLanguage(f"The {traits.backend} backend does not speak this language; it speaks {spoken}.")
+        return language
+
+    async def _plan(self, text: str, language: str, traits: Traits) -> tuple[Utterance, ...]:
+        def planned() -> tuple[Utterance, ...]:
+            return plan(text, language=language, limit=traits.languages[language], first=traits.first_chars)
+
+        if len(text) <= LONG_TEXT_CHARS:
+            return planned()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, planned)
+
+    def _encoder(self, request: SpeechRequest, traits: Traits, *, tempo: float) -> Encoder:
+        if request.sample_rate is not None:
+            try:
+                check_rate(request.format, request.sample_rate)
+            except ValueError as error:
+                raise InvalidValue(str(error), param="sample_rate") from None
+        return Encoder(
+            request.format,
+            source_rate=traits.sample_rate,
+            rate=request.sample_rate,
+            tempo=tempo,
+            streamed=request.streamed,
+        )
+
+    def _reserve(self, request: SpeechRequest, stream: AudioStream) -> None:
+        """Count the memory of an answer that must be whole before it leaves. Raises Overloaded where there is none."""
+        if request.streamed:
+            return
+        width = 2 if request.format in (AudioFormat.WAV, AudioFormat.FLAC, AudioFormat.PCM) else 1
+        size = int(stream.chars / CHARS_PER_SECOND / request.speed * stream.sample_rate * width)
+        if self._spooled_bytes + size > self._settings.server.max_spool_bytes and self._spooled_bytes:
+            raise Overloaded("Too many long answers are being held in memory; try again, or ask for a stream.")
+        self._spooled_bytes += size
+
+        def give_back() -> None:
+            self._spooled_bytes -= size
+
+        stream.on_close(give_back)
+
+    async def stop(self) -> None:
+        """End all work and all workers."""
+        self._is_stopping = True
+        await self._pool.close()
+
+
+@asynccontextmanager
+async def open_synthesizer(
+    settings: Settings, events: Events, *, clock: Clock | None = None
+) -> AsyncIterator[Synthesizer]:
+    """Compose everything and start loading; returns before the model is there. Ends all workers on the way out."""
+    clock = clock or SystemClock()
+    backend = resolve(settings.pool.tts_backend)
+    spec = WorkerSpec(backend, "cpu", settings.options(backend))
+    scheduler = Scheduler(lead_s=settings.pool.stream_lead_s)
+    pool = Pool(spec, scheduler, clock=clock, events=events)
+    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads:
+        synthesizer = Synthesizer(settings, pool, backend=backend, clock=clock, events=events, threads=threads)
+        events.server_started(backend=backend)
+        pool.open()
+        try:
+            yield synthesizer
+        finally:
+            await synthesizer.stop()

@@ -1,0 +1,166 @@
+"""Real child processes, a scripted backend: audio arrives, cancel stops one, a death is survived."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from pool.pool import Pool, Ticket
+from pool.process import WorkerSpec
+from scheduler.scheduler import Scheduler
+
+from core.clock import SystemClock
+from core.errors import SynthesisFailed, Unavailable
+from core.events import Silence
+from core.speech import Params, Reference, Utterance
+
+FAKES = Path(__file__).parent.parent / "fakes"
+sys.path.append(str(FAKES))
+from sink import MemorySink  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _children_find_the_fakes(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(FAKES))
+
+
+@asynccontextmanager
+async def open_pool(**options) -> AsyncIterator[Pool]:
+    spec = WorkerSpec("tone_backend:make", "cpu", options)
+    pool = Pool(spec, Scheduler(lead_s=60), clock=SystemClock(), events=Silence())
+    pool.open()
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+def submit(pool: Pool, sink: MemorySink, *texts: str) -> Ticket:
+    utterances = tuple(Utterance(index, text, "en") for index, text in enumerate(texts))
+    return pool.submit(sink, utterances, voice=Reference("alloy"), params=Params(), seed=None, paced=False)
+
+
+async def speak(pool: Pool, *texts: str) -> MemorySink:
+    sink = MemorySink(len(texts))
+    submit(pool, sink, *texts)
+    await asyncio.wait_for(sink.ended.wait(), 20)
+    return sink
+
+
+async def eventually(claim, timeout_s: float = 5.0) -> float:
+    """Seconds until `claim()` holds."""
+    began = time.monotonic()
+    while not claim():
+        assert time.monotonic() - began < timeout_s, "it never came to hold"
+        await asyncio.sleep(0.002)
+    return time.monotonic() - began
+
+
+def test_utterances_arrive_whole_and_a_job_that_came_before_the_model_is_served():
+    async def scene():
+        async with open_pool(load_s=0.3) as pool:
+            sink = await speak(pool, "one two three", "four")
+            assert [round(sink.seconds(i), 3) for i in (0, 1)] == [0.3, 0.1]
+            assert (await pool.traits()).backend == "tone"
+
+    asyncio.run(scene())
+
+
+def test_cancel_frees_one_slot_at_once_and_leaves_the_neighbour_alone():
+    async def scene():
+        async with open_pool() as pool:
+            gone, neighbour = MemorySink(), MemorySink()
+            ticket = submit(pool, gone, "slow " * 100)
+            submit(pool, neighbour, "slow " * 10)
+            await gone.sounded.wait()
+            ticket.leave()
+            ticket.leave()
+            assert await eventually(lambda: pool.view().busy == 1) < 0.3
+            await asyncio.wait_for(neighbour.ended.wait(), 10)
+            assert neighbour.seconds(0) == pytest.approx(1.0)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("text", ["raise this private sentence"])
+def test_a_backend_that_raises_fails_its_job_alone_and_says_nothing_of_its_text(text, capfd):
+    async def scene():
+        async with open_pool() as pool:
+            sink = await speak(pool, text)
+            assert isinstance(sink.error, SynthesisFailed)
+            assert (await speak(pool, "still there")).error is None
+
+    asyncio.run(scene())
+    assert "private" not in capfd.readouterr().err
+
+
+def test_an_utterance_that_kills_its_worker_fails_in_the_end_and_the_next_job_is_served():
+    async def scene():
+        async with open_pool() as pool:
+            sink = await speak(pool, "crash")
+            assert isinstance(sink.error, SynthesisFailed)
+            assert sink.restarts == 2
+            assert (await speak(pool, "still there")).seconds(0) == pytest.approx(0.2)
+
+    asyncio.run(scene())
+
+
+def test_a_killed_worker_is_replaced_and_what_nobody_heard_is_spoken_again():
+    async def scene():
+        async with open_pool() as pool:
+            sink = MemorySink()
+            submit(pool, sink, "slow " * 20)
+            await sink.sounded.wait()
+            os.kill(pool.pids[0], signal.SIGKILL)
+            await asyncio.wait_for(sink.ended.wait(), 10)
+            assert sink.error is None
+            assert sink.restarts == 1
+            assert sink.seconds(0) == pytest.approx(2.0)
+
+    asyncio.run(scene())
+
+
+def test_a_killed_worker_ends_a_job_whose_utterance_was_half_heard():
+    async def scene():
+        async with open_pool() as pool:
+            sink = MemorySink()
+            ticket = submit(pool, sink, "slow " * 20)
+            await sink.sounded.wait()
+            ticket.released(0)
+            os.kill(pool.pids[0], signal.SIGKILL)
+            await asyncio.wait_for(sink.ended.wait(), 10)
+            assert isinstance(sink.error, SynthesisFailed)
+
+    asyncio.run(scene())
+
+
+def test_a_backend_that_cannot_load_says_why_to_everyone_who_waits():
+    async def scene():
+        async with open_pool(broken="the weights are missing: run setup") as pool:
+            with pytest.raises(Unavailable, match="weights are missing"):
+                await asyncio.wait_for(pool.traits(), 20)
+            sink = await speak(pool, "hello")
+            assert isinstance(sink.error, Unavailable)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("load_s", [0, 30])
+def test_closing_ends_the_child_also_while_it_loads(load_s):
+    async def scene() -> tuple[int, ...]:
+        async with open_pool(load_s=load_s) as pool:
+            if not load_s:
+                await pool.traits()
+            pids = pool.pids
+        return pids
+
+    began = time.monotonic()
+    (pid,) = asyncio.run(scene())
+    assert time.monotonic() - began < 5
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,0 +1,200 @@
+"""Dispatch, replay, back-off and pacing, by hand-made events and times."""
+
+import pytest
+from scheduler.job import JobSpec
+from scheduler.messages import (
+    Cancel,
+    Command,
+    Consumed,
+    Died,
+    Fail,
+    Finished,
+    FirstAudio,
+    Left,
+    Ready,
+    Restart,
+    Spawn,
+    Start,
+    Stopped,
+    Submitted,
+    Tick,
+)
+from scheduler.scheduler import HOPELESS_STARTS, MAX_BACK_OFF_S, Scheduler
+
+from core.errors import SynthesisFailed, Unavailable
+from core.speech import Reference, Utterance
+
+TEXT = "fourteen chars"  # one second at the assumed rate
+
+
+def spec(job: int, utterances: int = 1, *, paced: bool = False, seed: int | None = None) -> JobSpec:
+    parts = tuple(Utterance(index, TEXT, "en") for index in range(utterances))
+    return JobSpec(job, parts, Reference("alloy"), paced=paced, seed=seed)
+
+
+def ready(slots: int = 2, *, lead_s: float = 60.0) -> Scheduler:
+    """A scheduler whose first worker, number 1, has loaded."""
+    scheduler = Scheduler(lead_s=lead_s)
+    assert scheduler.start() == [Spawn(1)]
+    scheduler.handle(Ready(1, slots), 0.0)
+    return scheduler
+
+
+def started(commands: list[Command]) -> list[tuple[int, int]]:
+    """(job, utterance) of each Start, in order."""
+    return [(c.task.job, c.task.utterance.index) for c in commands if isinstance(c, Start)]
+
+
+def task_of(commands: list[Command]) -> int:
+    (start,) = [c for c in commands if isinstance(c, Start)]
+    return start.task.id
+
+
+def test_a_job_waits_for_the_model_and_starts_when_it_is_ready():
+    scheduler = Scheduler(lead_s=60)
+    scheduler.start()
+    assert started(scheduler.handle(Submitted(spec(1)), 0.0)) == []
+    assert started(scheduler.handle(Ready(1, 2), 3.0)) == [(1, 0)]
+
+
+def test_the_rest_of_a_job_waits_until_its_first_utterance_sounds():
+    scheduler = ready(slots=4)
+    assert started(scheduler.handle(Submitted(spec(1, 3)), 0.0)) == [(1, 0)]
+    assert started(scheduler.handle(FirstAudio(1, 0), 0.5)) == [(1, 1), (1, 2)]
+
+
+def test_a_free_slot_goes_to_the_job_with_the_fewest_running_utterances_then_the_oldest():
+    scheduler = ready(slots=2)
+    first = task_of(scheduler.handle(Submitted(spec(1, 9)), 0.0))
+    scheduler.handle(FirstAudio(1, 0), 0.1)  # the long job takes the second slot too
+    assert started(scheduler.handle(Submitted(spec(2)), 0.2)) == []
+    assert started(scheduler.handle(Submitted(spec(3)), 0.3)) == []
+    assert started(scheduler.handle(Finished(1, first, 1.0), 1.0)) == [(2, 0)]
+
+
+def test_a_cancelled_task_keeps_its_slot_until_it_has_stopped():
+    scheduler = ready(slots=1)
+    task = task_of(scheduler.handle(Submitted(spec(1)), 0.0))
+    scheduler.handle(Submitted(spec(2)), 0.0)
+    assert scheduler.handle(Left(1), 0.1) == [Cancel(1, task)]
+    assert scheduler.task(1, task) is None
+    assert started(scheduler.handle(Stopped(1, task), 0.2)) == [(2, 0)]
+
+
+def test_leaving_a_queued_job_only_forgets_it():
+    scheduler = ready(slots=1)
+    scheduler.handle(Submitted(spec(1)), 0.0)
+    scheduler.handle(Submitted(spec(2)), 0.0)
+    assert scheduler.handle(Left(2), 0.1) == []
+    assert scheduler.view().queued == 0
+
+
+@pytest.mark.parametrize("event", [Left(9), Consumed(9, 1), FirstAudio(9, 0), Stopped(9, 9), Finished(9, 9, 1), Died(9)])
+def test_events_about_what_is_gone_are_ignored(event):
+    assert ready().handle(event, 0.0) == []
+
+
+def test_an_utterance_whose_worker_died_runs_again_if_nothing_of_it_was_heard():
+    scheduler = ready(slots=2)
+    scheduler.handle(Submitted(spec(1, 2)), 0.0)
+    assert scheduler.handle(Died(1), 1.0) == [Restart(1, 0), Spawn(2)]
+    assert started(scheduler.handle(Ready(2, 2), 2.0)) == [(1, 0)]
+
+
+def test_a_job_fails_when_its_worker_died_with_half_an_utterance_heard():
+    scheduler = ready()
+    scheduler.handle(Submitted(spec(1, 2)), 0.0)
+    scheduler.handle(FirstAudio(1, 0), 0.5)
+    commands = scheduler.handle(Died(1), 1.0)
+    (fail,) = [c for c in commands if isinstance(c, Fail)]
+    assert fail.job == 1
+    assert isinstance(fail.error, SynthesisFailed)
+
+
+def test_what_was_finished_before_the_death_is_not_spoken_again():
+    scheduler = ready(slots=2)
+    first = task_of(scheduler.handle(Submitted(spec(1, 2)), 0.0))
+    scheduler.handle(Finished(1, first, 1.0), 0.5)
+    assert Restart(1, 1) in scheduler.handle(Died(1), 1.0)
+    assert started(scheduler.handle(Ready(2, 2), 2.0)) == [(1, 1)]
+
+
+def test_an_utterance_that_fails_every_time_fails_its_job_and_no_other():
+    scheduler = ready(slots=1)
+    commands = scheduler.handle(Submitted(spec(1)), 0.0)
+    for _ in range(2):
+        commands = scheduler.handle(Finished(1, task_of(commands), None), 1.0)
+        assert Restart(1, 0) in commands
+    scheduler.handle(Submitted(spec(2)), 1.0)
+    commands = scheduler.handle(Finished(1, task_of(commands), None), 1.0)
+    assert [type(c) for c in commands] == [Fail, Start]
+    assert started(commands) == [(2, 0)]
+
+
+def test_the_second_restart_in_a_row_waits_and_each_later_one_longer():
+    scheduler = Scheduler(lead_s=60)
+    scheduler.start()
+    now, pauses, worker = 0.0, [], 1
+    for _ in range(9):
+        commands = scheduler.handle(Died(worker), now)
+        wake = scheduler.next_wake(now)
+        pauses.append(0.0 if wake is None else wake - now)
+        now = wake or now
+        commands += scheduler.handle(Tick(), now)
+        (worker,) = [c.worker for c in commands if isinstance(c, Spawn)]
+    assert pauses == [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, MAX_BACK_OFF_S, MAX_BACK_OFF_S]
+
+
+def test_a_finished_utterance_forgives_earlier_deaths():
+    scheduler = ready()
+    scheduler.handle(Died(1), 0.0)
+    scheduler.handle(Ready(2, 2), 1.0)
+    scheduler.handle(Finished(2, task_of(scheduler.handle(Submitted(spec(1)), 1.0)), 1.0), 2.0)
+    assert Spawn(3) in scheduler.handle(Died(2), 3.0)
+
+
+def test_jobs_are_told_when_the_engine_does_not_start_and_later_ones_at_once():
+    scheduler = Scheduler(lead_s=60)
+    scheduler.start()
+    scheduler.handle(Submitted(spec(1)), 0.0)
+    commands: list[Command] = []
+    for worker in range(1, HOPELESS_STARTS + 1):
+        commands += scheduler.handle(Died(worker, "weights are missing"), 100.0 * worker)
+        commands += scheduler.handle(Tick(), 100.0 * worker + 50)
+    (fail,) = [c for c in commands if isinstance(c, Fail)]
+    assert isinstance(fail.error, Unavailable)
+    assert "weights are missing" in str(fail.error)
+    assert [c.job for c in scheduler.handle(Submitted(spec(2)), 999.0) if isinstance(c, Fail)] == [2]
+    scheduler.handle(Ready(HOPELESS_STARTS + 1, 1), 1000.0)
+    assert started(scheduler.handle(Submitted(spec(3)), 1000.0)) == [(3, 0)]
+
+
+def test_no_more_is_made_than_a_client_that_takes_nothing_may_have_ahead():
+    scheduler = ready(slots=8, lead_s=3.0)
+    scheduler.handle(Submitted(spec(1, 20)), 0.0)
+    assert started(scheduler.handle(FirstAudio(1, 0), 0.1)) == [(1, 1), (1, 2)]
+    assert started(scheduler.handle(Consumed(1, 1.0), 0.2)) == [(1, 3)]
+    assert scheduler.next_wake(0.2) is None
+
+
+def test_a_paced_client_that_reads_everything_is_still_served_in_real_time():
+    scheduler = ready(slots=8, lead_s=2.0)
+    first = task_of(scheduler.handle(Submitted(spec(1, 20, paced=True)), 0.0))
+    scheduler.handle(FirstAudio(1, 0), 10.0)
+    scheduler.handle(Finished(1, first, 1.0), 10.0)
+    scheduler.handle(Consumed(1, 1.0), 10.0)
+    scheduler.handle(Consumed(1, 1000.0), 10.0)
+    assert scheduler.next_wake(10.0) == 11.0
+    assert started(scheduler.handle(Tick(), 10.9)) == []
+    assert started(scheduler.handle(Tick(), 11.0)) == [(1, 3)]
+
+
+def test_each_utterance_of_a_seeded_job_has_its_own_seed_wherever_it_runs():
+    commands = []
+    scheduler = ready(slots=4)
+    commands += scheduler.handle(Submitted(spec(1, 3, seed=7)), 0.0)
+    commands += scheduler.handle(FirstAudio(1, 0), 0.0)
+    seeds = [c.task.seed for c in commands if isinstance(c, Start)]
+    assert len(set(seeds)) == 3
+    again = ready(slots=1)
+    assert [c.task.seed for c in again.handle(Submitted(spec(5, 3, seed=7)), 0.0) if isinstance(c, Start)] == seeds[:1]
