@@ -51,7 +51,7 @@ def test_what_is_no_frame_is_refused(data):
         list(FrameReader().feed(data))
 
 
-@pytest.mark.parametrize("text", ['"""; import os', "-o /etc/passwd", "你好\u0000 \ud83d\ude00", "\\n\n{}"])
+@pytest.mark.parametrize("text", ['"""; import os', "-o /etc/passwd", "你好\u0000 \ud83d", "\\n\n{}"])
 def test_a_task_arrives_as_it_was_sent_whatever_its_text(text):
     task = Task(3, 9, Utterance(1, text, "en", 0.3), Reference("alloy"), Params(speed=1.5, top_k=3), seed=5)
     (frame,) = FrameReader().feed(pack_task(task))

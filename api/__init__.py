@@ -1,0 +1,1 @@
+"""HTTP: parse a request, watch its client, send what the synthesizer makes."""

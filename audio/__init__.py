@@ -1,0 +1,1 @@
+"""Samples to bytes: tempo, joins, containers. Knows nothing of requests or engines."""

@@ -1,0 +1,146 @@
+"""From a request to bytes over a real child process with a scripted backend."""
+
+import asyncio
+import io
+import os
+import signal
+import time
+import wave
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.errors import CloningNotSupported, InvalidValue, SpeechError, UnknownVoice, UnsupportedLanguage
+from core.events import Silence
+from core.settings import load_settings
+from core.speech import AudioFormat, SpeechRequest
+from synthesis.synthesizer import Synthesizer, open_synthesizer
+
+FAKES = Path(__file__).parent.parent / "fakes"
+PCM = SpeechRequest("one two three four. " * 3, format=AudioFormat.PCM)
+
+
+@pytest.fixture(autouse=True)
+def _children_find_the_fakes(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(FAKES))
+
+
+def play(scene, **overrides):
+    """Run `scene(synthesizer)` against a fresh synthesizer."""
+
+    async def main():
+        settings = load_settings(tts_backend="tone_backend:make", **overrides)
+        async with open_synthesizer(settings, Silence()) as synthesizer:
+            return await asyncio.wait_for(scene(synthesizer), 30)
+
+    return asyncio.run(main())
+
+
+async def read(synthesizer: Synthesizer, request: SpeechRequest) -> bytes:
+    stream = await synthesizer.speak(request)
+    try:
+        return b"".join([data async for data in stream])
+    finally:
+        await stream.aclose()
+
+
+async def until_free(synthesizer: Synthesizer) -> float:
+    began = time.monotonic()
+    while synthesizer.status().busy:
+        await asyncio.sleep(0.005)
+    return time.monotonic() - began
+
+
+def test_streamed_and_whole_answers_hold_the_same_sound():
+    async def scene(synthesizer):
+        pcm = await read(synthesizer, PCM)
+        whole = await read(synthesizer, replace(PCM, format=AudioFormat.WAV, streamed=False))
+        with wave.open(io.BytesIO(whole)) as file:
+            assert file.readframes(file.getnframes()) == pcm
+        assert synthesizer.status().completed == 2
+
+    play(scene)
+
+
+@pytest.mark.parametrize("speed", [0.25, 0.5, 2.0, 4.0])
+def test_the_length_ratio_is_the_speed_that_was_asked_for(speed):
+    async def scene(synthesizer):
+        plain = len(await read(synthesizer, PCM))
+        assert plain / len(await read(synthesizer, replace(PCM, speed=speed))) == pytest.approx(speed, rel=0.05)
+
+    play(scene)
+
+
+@pytest.mark.parametrize("text", ["😀", "***", "...", "—"])
+def test_a_text_with_nothing_to_say_is_a_short_silence(text):
+    async def scene(synthesizer):
+        assert len(await read(synthesizer, replace(PCM, text=text))) == 0.3 * 24_000 * 2
+        assert synthesizer.status().busy == 0
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        pytest.param({"voice": "nobody"}, UnknownVoice, id="unknown voice"),
+        pytest.param({"voice": "../../etc/passwd"}, UnknownVoice, id="a path is an unknown voice"),
+        pytest.param({"language": "fr"}, UnsupportedLanguage, id="a language that the backend lacks"),
+        pytest.param({"language": "!!"}, UnsupportedLanguage, id="no language at all"),
+        pytest.param({"has_sample": True}, CloningNotSupported, id="a sample"),
+        pytest.param({"sample_rate": 44_099}, InvalidValue, id="a rate that nothing carries"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_any_work(change, error):
+    async def scene(synthesizer):
+        with pytest.raises(error) as caught:
+            await synthesizer.speak(replace(PCM, **change))
+        assert "passwd" not in str(caught.value)
+        assert synthesizer.status().jobs == 0
+
+    play(scene)
+
+
+@pytest.mark.parametrize("moment", ["before sound", "in mid-stream"])
+def test_closing_or_cancelling_frees_the_slot(moment):
+    async def scene(synthesizer):
+        request = replace(PCM, text="slow " * 60)
+        speaking = asyncio.create_task(synthesizer.speak(request))
+        if moment == "before sound":
+            while not synthesizer.status().busy:
+                await asyncio.sleep(0.005)
+            speaking.cancel()
+        else:
+            await (await speaking).aclose()
+        assert await until_free(synthesizer) < 0.3
+        await asyncio.gather(speaking, return_exceptions=True)
+        assert synthesizer.status().cancelled == 1
+
+    play(scene)
+
+
+def test_a_worker_killed_in_mid_stream_gives_all_of_the_audio_or_an_error():
+    async def scene(synthesizer):
+        full = len(await read(synthesizer, PCM))
+        for delay in (0.0, 0.02, 0.1):
+            reading = asyncio.create_task(read(synthesizer, PCM))
+            await asyncio.sleep(delay)
+            for pid in synthesizer.status().worker_pids:
+                os.kill(pid, signal.SIGKILL)
+            (result,) = await asyncio.gather(reading, return_exceptions=True)
+            assert isinstance(result, SpeechError) or len(result) == full
+
+    play(scene)
+
+
+def test_nothing_is_made_far_ahead_of_a_client_that_does_not_read():
+    async def scene(synthesizer):
+        stream = await synthesizer.speak(replace(PCM, text="word word word word. " * 400))
+        await asyncio.sleep(0.5)
+        await until_free(synthesizer)
+        assert stream.audio_s < 1
+        assert synthesizer.status().queued > 5
+        await stream.aclose()
+
+    play(scene, stream_lead_s=5.0)

@@ -1,0 +1,1 @@
+"""From what a person wrote to what a voice says: clean, normalise, find the language, split."""

@@ -1,0 +1,1 @@
+"""The voices that a request can name."""
