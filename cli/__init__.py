@@ -1,1 +1,1 @@
-"""The command line, a file a command."""
+"""The command line: a file a command."""

@@ -1,0 +1,78 @@
+"""The application, composed from settings. Making it starts nothing; its lifespan does."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from starlette.exceptions import HTTPException
+
+from api import health, models, speech, voices
+from api.edge import Edge
+from api.errors import on_http_error, on_speech_error
+from core.errors import SpeechError
+from core.settings import Settings, load_settings
+from synthesis.synthesizer import open_synthesizer
+from telemetry.build_info import PRODUCT, build_version
+from telemetry.logs import LogEvents, set_up
+
+EXPOSED_HEADERS = ["X-Request-ID", "X-Cache", "X-Route", "X-Sample-Rate"]
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """An app that speaks. settings: read from the environment where not given, which may raise SettingsError."""
+    settings = settings or load_settings()
+    app = FastAPI(
+        title=PRODUCT,
+        version=build_version(),
+        lifespan=_lifespan,
+        docs_url=None,  # both pages load scripts from a foreign host
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.settings = settings
+    for room in (speech, voices, models, health):
+        app.include_router(room.router)
+    app.add_exception_handler(SpeechError, on_speech_error)
+    app.add_exception_handler(HTTPException, on_http_error)
+    origins = [origin.strip() for origin in settings.server.cors_allow_origins.split(",") if origin.strip()]
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+            expose_headers=EXPOSED_HEADERS,
+        )
+    app.add_middleware(Edge)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    settings: Settings = app.state.settings
+    set_up(debug=settings.server.debug)
+    refuse_more_processes()
+    async with open_synthesizer(settings, LogEvents()) as synthesizer:
+        app.state.synthesizer = synthesizer
+        yield
+
+
+def refuse_more_processes() -> None:
+    """End a server that was started as several processes: each would load the model, and none would know the queue."""
+    asked = [*sys.argv, f"--workers={os.environ.get('WEB_CONCURRENCY', '')}"]
+    counts = [word.partition("=")[2] or following for word, following in zip(asked, [*asked[1:], ""], strict=True)
+              if word.partition("=")[0] == "--workers"]
+    if multiprocessing.parent_process() is None or not any(count.isdecimal() and int(count) > 1 for count in counts):
+        return
+    logging.getLogger("uttera_tts").error(
+        "More than one server process is refused: one process serves every request, and has its own worker processes "
+        "for the model. Start without --workers (and without WEB_CONCURRENCY)."
+    )
+    os.kill(os.getppid(), signal.SIGTERM)  # or it would start the next process for ever
+    raise SystemExit(2)

@@ -1,0 +1,74 @@
+"""How things stand: `/health` for people and scripts, `/live` and `/ready` for supervisors."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from synthesis.synthesizer import Status, Synthesizer
+from telemetry.build_info import PRODUCT, build_version
+
+router = APIRouter()
+
+_GET = ["GET", "HEAD"]
+
+RETRY_S = 1
+"""How soon a client that finds the server not ready may ask again."""
+
+
+@router.api_route("/", methods=_GET)
+@router.api_route("/v1", methods=_GET)
+async def root() -> dict[str, Any]:
+    """What this is, for whoever opens the address."""
+    return {
+        "name": PRODUCT,
+        "version": build_version(),
+        "speech": "POST /v1/audio/speech",
+        "voices": "GET /v1/voices",
+        "health": "GET /health",
+    }
+
+
+@router.api_route("/health", methods=_GET)
+async def health(request: Request) -> JSONResponse:
+    """Everything worth knowing; 503 only where the engine does not start at all."""
+    status = _status(request)
+    return JSONResponse(
+        {
+            "status": "ok" if status.state == "ready" else status.state,
+            "reason": status.reason or None,
+            "version": build_version(),
+            "backend": status.backend,
+            "model_revision": status.revision or None,
+            "default_voice": status.default_voice,
+            "uptime_s": round(status.uptime_s, 1),
+            "slots": {"total": status.slots, "busy": status.busy},
+            "queued_utterances": status.queued,
+            "jobs": status.jobs,
+            "worker_restarts": status.restarts,
+            "requests": {"completed": status.completed, "failed": status.failed, "cancelled": status.cancelled},
+        },
+        503 if status.state == "failed" else 200,
+    )
+
+
+@router.api_route("/live", methods=_GET)
+async def live() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@router.api_route("/ready", methods=_GET)
+async def ready(request: Request) -> JSONResponse:
+    """Whether a request would be spoken now instead of waiting for the model; 503 with the reason otherwise."""
+    status = _status(request)
+    if status.state == "ready":
+        return JSONResponse({"status": "ok"})
+    return JSONResponse(
+        {"status": status.state, "reason": status.reason or None}, 503, {"Retry-After": str(RETRY_S)}
+    )
+
+
+def _status(request: Request) -> Status:
+    synthesizer: Synthesizer = request.app.state.synthesizer
+    return synthesizer.status()

@@ -1,0 +1,144 @@
+"""JSON or form, bounded, to one frozen request."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
+
+from api.schemas import SpeechBody
+from audio.formats import CONTAINERS
+from core.errors import InvalidValue, TooLarge
+from core.settings import ServerSettings
+from core.speech import AudioFormat, Params, SpeechRequest
+
+SAMPLE_FIELDS = ("custom_voice_file", "speaker_wav")
+"""Names of an uploaded voice sample; the first that is there wins."""
+
+BYTES_PER_CHAR = 12
+"""Longest spelling of one character in JSON: an escaped surrogate pair."""
+
+OTHER_FIELDS_BYTES = 2**16
+"""Room in a body without an upload for everything that is not the text."""
+
+_FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one client asked for. is_sse: as events instead of plain bytes."""
+
+    speech: SpeechRequest
+    is_sse: bool
+
+
+async def parse_speech(request: Request, limits: ServerSettings, *, always_streamed: bool) -> Asked:
+    """Read and check a whole body. always_streamed: the path that only streams, wav unless told otherwise.
+
+    Raises InvalidValue or TooLarge; Starlette's ClientDisconnect where the client left before its end.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in _FORMS:
+        fields, has_sample = await _form(request, kind, limits)
+    else:
+        fields, has_sample = await _json(request, limits), False
+    body = _validated({name: value for name, value in fields.items() if value is not None})
+    if len(body.input) > limits.max_input_chars:
+        raise TooLarge(
+            f"The text has {len(body.input)} characters; at most {limits.max_input_chars} are accepted.", param="input"
+        )
+    # A client of HTTP/1.0 knows no chunks: it gets the whole answer and its length.
+    can_stream = request.scope.get("http_version") != "1.0"
+    return Asked(_speech(body, has_sample, always_streamed, can_stream), is_sse=body.stream_format == "sse")
+
+
+def _speech(body: SpeechBody, has_sample: bool, always_streamed: bool, can_stream: bool) -> SpeechRequest:
+    format = body.response_format or (AudioFormat.WAV if always_streamed else AudioFormat.MP3)
+    wants_stream = CONTAINERS[format].is_streamed if body.stream is None else body.stream
+    sampling = ("temperature", "top_k", "top_p", "repetition_penalty", "length_penalty", "cfg_value")
+    return SpeechRequest(
+        text=body.input,
+        voice=body.voice,
+        language=body.language or None,
+        format=format,
+        speed=body.speed,
+        sample_rate=body.sample_rate,
+        streamed=can_stream and (always_streamed or wants_stream),
+        paced=can_stream and (always_streamed or bool(body.stream)),
+        params=Params(**{name: getattr(body, name) for name in sampling}),
+        seed=body.seed,
+        has_sample=has_sample,
+    )
+
+
+def _validated(fields: Mapping[str, Any]) -> SpeechBody:
+    try:
+        return SpeechBody.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        name = str(first["loc"][0])
+        raise InvalidValue(f"Invalid '{name}': {first['msg']}.", param=name) from None
+
+
+async def _json(request: Request, limits: ServerSettings) -> Mapping[str, Any]:
+    limit = min(limits.max_body_bytes, limits.max_input_chars * BYTES_PER_CHAR + OTHER_FIELDS_BYTES)
+    data = b"".join([piece async for piece in _bounded(request, limit)])
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        raise InvalidValue("The body is not valid JSON in UTF-8.") from None
+    if not isinstance(fields, dict):
+        raise InvalidValue("The body should be a JSON object.")
+    return fields
+
+
+class _InMemoryParser(MultiPartParser):
+    """An upload stays in memory, where the bound on the body bounds it too; nothing private goes to a shared disk."""
+
+    spool_max_size = 2**62
+
+
+async def _form(request: Request, kind: str, limits: ServerSettings) -> tuple[Mapping[str, Any], bool]:
+    stream = _bounded(request, limits.max_body_bytes)
+    try:
+        if kind == "multipart/form-data":
+            parser = _InMemoryParser(
+                request.headers, stream, max_files=4, max_fields=64, max_part_size=limits.max_body_bytes
+            )
+            form = await parser.parse()
+        else:
+            form = await FormParser(request.headers, stream).parse()
+    except (MultiPartException, KeyError, UnicodeDecodeError):
+        raise InvalidValue("The body is not a valid form.") from None
+    try:
+        return _fields(form)
+    finally:
+        await form.close()
+
+
+def _fields(form: FormData) -> tuple[Mapping[str, Any], bool]:
+    """The text fields, an empty one counting as absent unless it is the text itself; and whether a sample is there."""
+    fields = {
+        name: value
+        for name, value in form.multi_items()
+        if isinstance(value, str) and (value or name in ("input", "voice", "response_format"))
+    }
+    return fields, any(isinstance(form.get(name), UploadFile) for name in SAMPLE_FIELDS)
+
+
+async def _bounded(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
+    """The body's pieces. Raises TooLarge as soon as it is certain, at the latest behind `limit` bytes."""
+    too_large = TooLarge(f"The request has more than the {limit} bytes that are accepted.")
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and len(declared) < 20 and int(declared) > limit:
+        raise too_large
+    read = 0
+    async for piece in request.stream():
+        read += len(piece)
+        if read > limit:
+            raise too_large
+        yield piece

@@ -1,0 +1,143 @@
+"""The answer to a request for speech: one pure-ASGI response that watches its client from admission to the last byte."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from api import sse
+from api.errors import error_response
+from api.parse import Asked, parse_speech
+from api.schemas import SpeechBody
+from core.errors import SpeechError
+from core.settings import ServerSettings
+from synthesis.stream import AudioStream
+from synthesis.synthesizer import Synthesizer
+
+router = APIRouter()
+
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {kind: {"schema": SpeechBody.model_json_schema()} for kind in ("application/json", "multipart/form-data")},
+    },
+    "responses": {"200": {"description": "Audio", "content": {"audio/*": {}, sse.MIME: {}}}},
+}
+
+
+@router.post("/v1/audio/speech", openapi_extra=_BODY, response_class=Response)
+async def speech(request: Request) -> Response:
+    """Speak a text: OpenAI's createSpeech."""
+    return await _answer(request, always_streamed=False)
+
+
+@router.post("/v1/audio/speech/stream", openapi_extra=_BODY, response_class=Response)
+async def speech_stream(request: Request) -> Response:
+    """Speak a text and send it while it is being made, as WAV without a length unless another format is named."""
+    return await _answer(request, always_streamed=True)
+
+
+async def _answer(request: Request, *, always_streamed: bool) -> Response:
+    synthesizer: Synthesizer = request.app.state.synthesizer
+    limits: ServerSettings = request.app.state.settings.server
+    try:
+        asked = await parse_speech(request, limits, always_streamed=always_streamed)
+    except ClientDisconnect:
+        return Response(status_code=499)  # nobody will read it
+    return SpeechResponse(synthesizer, asked, send_timeout_s=limits.send_timeout_s)
+
+
+class SpeechResponse(Response):
+    """Speaks when it is called. However it ends, the audio stream is closed, and with it the slot is free."""
+
+    def __init__(self, synthesizer: Synthesizer, asked: Asked, *, send_timeout_s: float) -> None:
+        """send_timeout_s: how long a client may take for one piece before it counts as gone."""
+        super().__init__()
+        self._synthesizer = synthesizer
+        self._asked = asked
+        self._send_timeout_s = send_timeout_s
+        self._has_started = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, unless the client leaves first."""
+        answering = asyncio.create_task(self._speak(scope, receive, send))
+        watching = asyncio.create_task(_until_gone(receive))
+        try:
+            await asyncio.wait({answering, watching}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watching.cancel()
+            if not answering.done():
+                answering.cancel()
+            await asyncio.wait({answering, watching})
+        if not answering.cancelled():
+            answering.result()
+
+    async def _speak(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            stream = await self._synthesizer.speak(self._asked.speech)
+            try:
+                await (self._send_stream if self._asked.speech.streamed else self._send_whole)(stream, send)
+            finally:
+                await stream.aclose()
+        except SpeechError as error:
+            # Behind the status line, plain bytes can only break off: the server cuts a connection whose answer is
+            # not complete, and that is how the client learns of it.
+            if not self._has_started:
+                await error_response(error)(scope, receive, send)
+        except TimeoutError:
+            pass  # the client does not read
+
+    async def _send_stream(self, stream: AudioStream, send: Send) -> None:
+        await self._start(stream, send)
+        async for part in _events(stream) if self._asked.is_sse else stream:
+            await self._send(send, part, more=True)
+        await self._send(send, b"", more=False)
+
+    async def _send_whole(self, stream: AudioStream, send: Send) -> None:
+        body = b"".join([data async for data in stream])
+        if self._asked.is_sse:
+            body = b"".join([*sse.delta(body), sse.done(stream)])
+        await self._start(stream, send, length=len(body))
+        await self._send(send, body, more=False)
+
+    async def _start(self, stream: AudioStream, send: Send, *, length: int | None = None) -> None:
+        headers = {
+            "content-type": sse.MIME if self._asked.is_sse else stream.mime,
+            "cache-control": "no-store",
+            "x-cache": "DISABLED",
+            "x-route": stream.route,
+            "x-sample-rate": str(stream.sample_rate),
+            **({"x-accel-buffering": "no"} if length is None else {"content-length": str(length)}),
+        }
+        raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+        self._has_started = True
+        await asyncio.wait_for(
+            send({"type": "http.response.start", "status": 200, "headers": raw}), self._send_timeout_s
+        )
+
+    async def _send(self, send: Send, body: bytes, *, more: bool) -> None:
+        """Send a piece; raises TimeoutError where the client does not take it."""
+        await asyncio.wait_for(
+            send({"type": "http.response.body", "body": body, "more_body": more}), self._send_timeout_s
+        )
+
+
+async def _events(stream: AudioStream) -> AsyncIterator[bytes]:
+    try:
+        async for data in stream:
+            for event in sse.delta(data):
+                yield event
+    except SpeechError as error:
+        yield sse.failed(error)
+    else:
+        yield sse.done(stream)
+
+
+async def _until_gone(receive: Receive) -> None:
+    """Wait for the client to leave; the body has been read, so nothing else can come."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

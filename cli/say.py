@@ -1,0 +1,55 @@
+"""say: speech without a server."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.settings import settings_or_exit
+from core.errors import SpeechError
+from core.events import Silence
+from core.settings import Settings
+from core.speech import AudioFormat, SpeechRequest
+from synthesis.synthesizer import open_synthesizer
+
+
+def say(
+    text: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="File to write; its ending names the format.")],
+    voice: Annotated[str | None, typer.Option(help="[DEFAULT_VOICE, else alloy]")] = None,
+    language: Annotated[str | None, typer.Option(help="en, zh-CN, ... [the text's own]")] = None,
+    speed: Annotated[float, typer.Option(min=0.25, max=4.0)] = 1.0,
+) -> None:
+    """Speak a text into a file, without a server."""
+    settings = settings_or_exit()
+    ending = output.suffix.lstrip(".").lower()
+    if ending not in list(AudioFormat):
+        raise typer.BadParameter(f"The file should end in one of {', '.join(AudioFormat)}.", param_hint="--output")
+    spoken = sys.stdin.read() if text == "-" else text
+    if not spoken.strip():
+        raise typer.BadParameter("There is nothing to say.", param_hint="TEXT")
+    format = AudioFormat(ending)
+    request = SpeechRequest(spoken, voice=voice, language=language, format=format, speed=speed, streamed=False)
+    try:
+        seconds = asyncio.run(_write(settings, request, output))
+    except SpeechError as error:
+        print(error.message, file=sys.stderr)
+        raise typer.Exit(1) from None
+    except OSError as error:
+        print(f"{output} cannot be written: {error.strerror}.", file=sys.stderr)
+        raise typer.Exit(1) from None
+    print(f"{output}: {seconds:.1f} s of speech")
+
+
+async def _write(settings: Settings, request: SpeechRequest, output: Path) -> float:
+    """Seconds of speech written. A failure leaves no half a file behind."""
+    async with open_synthesizer(settings, Silence()) as synthesizer:
+        stream = await synthesizer.speak(request)
+        try:
+            audio = b"".join([data async for data in stream])
+        finally:
+            await stream.aclose()
+    output.write_bytes(audio)
+    return stream.audio_s / request.speed

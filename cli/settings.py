@@ -1,0 +1,15 @@
+"""Settings for a person: a bad value is a readable line, not a traceback."""
+
+import sys
+from typing import Any
+
+from core.settings import Settings, SettingsError, load_settings
+
+
+def settings_or_exit(**overrides: Any) -> Settings:
+    """The settings; with a bad one, prints a line for each field and ends with code 2. None overrides nothing."""
+    try:
+        return load_settings(**{name: value for name, value in overrides.items() if value is not None})
+    except SettingsError as error:
+        print(f"These settings cannot be used:\n{error}", file=sys.stderr)
+        raise SystemExit(2) from None

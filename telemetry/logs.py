@@ -1,0 +1,86 @@
+"""One line an event, with fields. No line holds a word of what a user wanted spoken, nor a name that a user sent."""
+
+import logging
+import sys
+from contextvars import ContextVar
+
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
+"""Of the request in whose task a line is written; empty outside of one."""
+
+_LOG = logging.getLogger("uttera_tts")
+
+
+def set_up(*, debug: bool) -> None:
+    """Send this process's lines to standard error. debug: more of them."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    _LOG.setLevel(logging.DEBUG if debug else logging.INFO)
+    for name in ("uvicorn", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+    # It writes down query strings, which are a user's.
+    logging.getLogger("uvicorn.access").disabled = True
+
+
+def request_broke(place: str) -> None:
+    """An error of our own reached the edge of a request; place: kind and line, no message."""
+    _write(logging.ERROR, "request broke", error=place)
+
+
+class LogEvents:
+    """`core.events.Events` as lines."""
+
+    def server_started(self, *, backend: str) -> None:
+        """The HTTP side is up; the model may still be loading."""
+        _write(logging.INFO, "server started", backend=backend)
+
+    def worker_spawned(self, worker: int, *, pid: int) -> None:
+        """A child process has started loading."""
+        _write(logging.INFO, "worker loading", worker=worker, pid=pid)
+
+    def worker_ready(self, worker: int, *, seconds: float, slots: int) -> None:
+        """A worker takes work."""
+        _write(logging.INFO, "worker ready", worker=worker, after_s=round(seconds, 1), slots=slots)
+
+    def worker_died(self, worker: int, *, reason: str, restart_s: float) -> None:
+        """A worker is gone."""
+        _write(logging.WARNING, "worker died", worker=worker, reason=reason, restart_in_s=round(restart_s, 1))
+
+    def task_failed(self, worker: int, *, reason: str) -> None:
+        """An utterance raised in its worker."""
+        _write(logging.WARNING, "utterance failed", worker=worker, reason=reason)
+
+    def job_ended(
+        self,
+        *,
+        outcome: str,
+        format: str,
+        chars: int,
+        audio_s: float,
+        first_audio_s: float | None,
+        wall_s: float,
+    ) -> None:
+        """A request for speech is over."""
+        _write(
+            logging.INFO,
+            f"speech {outcome}",
+            format=format,
+            chars=chars,
+            audio_s=round(audio_s, 2),
+            first_audio_s=None if first_audio_s is None else round(first_audio_s, 3),
+            wall_s=round(wall_s, 3),
+        )
+
+
+def _write(level: int, event: str, **fields: object) -> None:
+    fields["request"] = REQUEST_ID.get()
+    told = [f"{name}={_quoted(str(value))}" for name, value in fields.items() if value not in (None, "")]
+    _LOG.log(level, "%s", " ".join([event, *told]))
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if " " in value else value
