@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from core.settings import Settings
+from telemetry.build_info import PRODUCT
 
 NAMES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 """Any other name is accepted too: the server speaks with the model it runs."""
@@ -31,4 +32,5 @@ def _models(request: Request) -> list[dict[str, Any]]:
     settings: Settings = request.app.state.settings
     own = settings.speech.served_model_name
     names = [*NAMES, *([own] if own and own not in NAMES else [])]
-    return [{"id": name, "object": "model", "created": CREATED, "owned_by": "uttera-tts", "name": name} for name in names]
+    fields = {"object": "model", "created": CREATED, "owned_by": PRODUCT}
+    return [{"id": name, "name": name, **fields} for name in names]

@@ -1,4 +1,4 @@
-"""The answer to a request for speech: one pure-ASGI response that watches its client from admission to the last byte."""
+"""The answer to a request for speech: one pure-ASGI response that watches its client to the last byte."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,9 @@ router = APIRouter()
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "content": {kind: {"schema": SpeechBody.model_json_schema()} for kind in ("application/json", "multipart/form-data")},
+        "content": {
+            kind: {"schema": SpeechBody.model_json_schema()} for kind in ("application/json", "multipart/form-data")
+        },
     },
     "responses": {"200": {"description": "Audio", "content": {"audio/*": {}, sse.MIME: {}}}},
 }

@@ -27,6 +27,7 @@ def create(name: str, options: Mapping[str, Any]) -> Backend:
     target = BUILT_IN.get(name) or next((e.value for e in entry_points(group=GROUP, name=name)), name)
     module, _, factory = target.partition(":")
     if not factory:
-        raise BackendError(f"There is no backend {name}; TTS_BACKEND may be auto, {', '.join(BUILT_IN)} or module:factory.")
+        known = ", ".join(BUILT_IN)
+        raise BackendError(f"There is no backend {name}; TTS_BACKEND may be auto, {known} or module:factory.")
     backend: Backend = getattr(import_module(module), factory)(options)
     return backend

@@ -33,7 +33,8 @@ def say(
     format = AudioFormat(ending)
     request = SpeechRequest(spoken, voice=voice, language=language, format=format, speed=speed, streamed=False)
     try:
-        seconds = asyncio.run(_write(settings, request, output))
+        audio, seconds = asyncio.run(_speak(settings, request))
+        output.write_bytes(audio)
     except SpeechError as error:
         print(error.message, file=sys.stderr)
         raise typer.Exit(1) from None
@@ -43,13 +44,12 @@ def say(
     print(f"{output}: {seconds:.1f} s of speech")
 
 
-async def _write(settings: Settings, request: SpeechRequest, output: Path) -> float:
-    """Seconds of speech written. A failure leaves no half a file behind."""
+async def _speak(settings: Settings, request: SpeechRequest) -> tuple[bytes, float]:
+    """The whole answer, so that a failure leaves no half a file behind; and its seconds."""
     async with open_synthesizer(settings, Silence()) as synthesizer:
         stream = await synthesizer.speak(request)
         try:
             audio = b"".join([data async for data in stream])
         finally:
             await stream.aclose()
-    output.write_bytes(audio)
-    return stream.audio_s / request.speed
+    return audio, stream.audio_s

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol, assert_never
+from typing import Protocol, assert_never, cast
 
 from core.clock import Clock
 from core.errors import SpeechError, Unavailable
@@ -280,8 +280,7 @@ class _Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The loop watches the socket now."""
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
+        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's share no class with asyncio's
         if not self._is_wanted:
             transport.close()
 

@@ -99,10 +99,14 @@ class AudioStream:
         *,
         sample_rate: int,
         speed: float,
+        tempo: float,
         threads: Executor,
         clock: Clock,
     ) -> None:
-        """sample_rate: Hz of the engine's samples. speed: the engine's own share, by which pauses shrink too."""
+        """sample_rate: Hz of the engine's samples.
+
+        speed: the engine's own share, by which pauses shrink too. tempo: the encoder's share.
+        """
         self.score = Score(utterances, sample_rate)
         self.outcome = "cancelled"
         self.chars = sum(len(utterance.text) for utterance in utterances)
@@ -113,6 +117,7 @@ class AudioStream:
         self._encoder = encoder
         self._rate = sample_rate
         self._speed = speed
+        self._tempo = tempo
         self._threads = threads
         self._clock = clock
         self._ticket: Ticket | None = None
@@ -202,7 +207,7 @@ class AudioStream:
             return
         data = await self._in_thread(partial(self._encoder.feed, samples))
         seconds = len(samples) / self._rate
-        self.audio_s += seconds
+        self.audio_s += seconds / self._tempo
         if self.sounding_at is None:
             self.sounding_at = self._clock.now()
         if data:

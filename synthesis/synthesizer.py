@@ -120,11 +120,13 @@ class Synthesizer:
         low, high = traits.native_speed
         native_speed = min(max(request.speed, low), high)
         params = replace(request.params, speed=native_speed)
+        tempo = request.speed / native_speed
         stream = AudioStream(
             utterances,
-            self._encoder(request, traits, tempo=request.speed / native_speed),
+            self._encoder(request, traits, tempo=tempo),
             sample_rate=traits.sample_rate,
             speed=native_speed,
+            tempo=tempo,
             threads=self._threads,
             clock=self._clock,
         )

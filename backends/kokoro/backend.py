@@ -1,8 +1,8 @@
 """Speaks with Kokoro-82M: text to phonemes, one call of the model, samples.
 
-The model makes an utterance in one call, so sound comes utterance by utterance. A session with one thread a call, and as
-many calls as cores, makes most audio. An utterance that somebody waits for while the machine is idle goes to a second
-session that uses all cores for one call.
+The model makes an utterance in one call, so sound comes utterance by utterance. A session with one thread a call, and
+as many calls as cores, makes most audio. An utterance that somebody waits for while the machine is idle goes to a
+second session that uses all cores for one call.
 """
 
 import os
@@ -21,7 +21,7 @@ from audio.join import Trimmer, silence
 from backends.base import BackendError, Stop
 from backends.kokoro import phonemes
 from backends.kokoro.model import SHA256, weights
-from backends.kokoro.packs import OPENAI_PACKS, load_pack, pack_for, voices
+from backends.kokoro.packs import load_pack, pack_for, voices
 from core.settings import PROJECT
 from core.speech import Reference, Samples, Task, Traits
 
@@ -67,12 +67,12 @@ class KokoroBackend:
 
     def load(self, device: str) -> Traits:
         """Fetch and check the weights, open the sessions, and speak a word so that the first user need not wait."""
-        path = weights(self._model_dir, say=lambda line: print(line, file=sys.stderr, flush=True))
+        path = weights(self._model_dir, say=_tell_operator)
         try:
             self._narrow = _open(path, threads=1)
             self._wide = _open(path, threads=self._cores) if self._cores > 1 else self._narrow
         except Exception as error:  # onnxruntime's errors share no class
-            raise BackendError(f"The speech model {path} cannot be opened by onnxruntime ({type(error).__name__}).") from None
+            raise BackendError(f"onnxruntime cannot open the speech model {path} ({type(error).__name__}).") from None
         self._phonemizer = phonemes.Phonemizer(self._model_dir)
         for session in {self._narrow, self._wide}:
             self._run(session, self._call("Hello there.", "en", "alloy", 1.0)[0], Stop())
@@ -150,6 +150,11 @@ def _joined(samples: Samples, *, is_last: bool) -> Samples:
     trimmer = Trimmer(SAMPLE_RATE)
     pause = silence(0.0 if is_last else INNER_PAUSE_S, SAMPLE_RATE)
     return np.concatenate((trimmer.feed(samples), trimmer.finish(), pause))
+
+
+def _tell_operator(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
 
 
 def _open(path: Path, *, threads: int) -> ort.InferenceSession:

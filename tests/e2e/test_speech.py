@@ -1,0 +1,201 @@
+"""The real model behind the real server, heard by a recogniser that the product knows nothing of."""
+
+import re
+import subprocess
+import wave
+
+import numpy as np
+import pytest
+from gauges.asr import character_errors, hear, word_errors
+from gauges.sound import decode, pitch_hz
+from gauges.speaker import embed, similarity
+
+pytestmark = pytest.mark.slow
+
+SENTENCES = (
+    "The meeting starts at nine thirty in the morning.",
+    "Please bring two copies of the report and a pen.",
+    "Our train leaves from platform seven at noon.",
+    "The weather will be cold, with some rain in the evening.",
+    "She bought three apples, a loaf of bread and some cheese.",
+    "Turn left at the second corner and walk to the bridge.",
+    "The museum is closed on Mondays, but the garden is open.",
+    "He has worked in this office for more than ten years.",
+    "The children were playing football behind the old school.",
+    "You can call me tomorrow, or send me a short message.",
+    "A good book and a warm blanket are all I need tonight.",
+    "The doctor said that he should drink more water.",
+)
+TEXT = " ".join(SENTENCES)
+MODES = ("mp3", "opus", "aac", "flac", "wav", "pcm")
+
+CHINESE = (
+    "今天的天气非常好，我们一起去公园散步吧。",
+    "请在明天上午九点以前把报告发给我。",
+    "他在北京住了十年，现在搬到了上海。",
+    "这本书很有意思，我已经看了三遍。",
+    "我想喝一杯热咖啡，再吃一块蛋糕。",
+)
+MIXED = ("请打开 Google 的网站，然后登录。", "我的电话是 Apple 的，你的呢？")
+JAPANESE = (
+    "今日はとても天気がいいですね。",
+    "明日の会議は午後三時から始まります。",
+    "駅の前に新しい喫茶店ができました。",
+    "彼は大学で日本の歴史を勉強しています。",
+    "すみません、図書館はどこにありますか。",
+    "週末は家族と一緒に海へ行きました。",
+)
+
+
+def heard(answer, format: str, language: str = "en") -> str:
+    assert answer.status_code == 200, answer.text
+    samples, rate = decode(answer.content, format)
+    return hear(samples, rate, language)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("format", MODES)
+def test_english_is_understood_in_every_format(server, format, is_streamed):
+    answer = server.speak(TEXT, response_format=format, stream=is_streamed)
+    assert word_errors(TEXT, heard(answer, format)) <= 0.05
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(("texts", "limit"), [(CHINESE, 0.15), (MIXED, 0.15)], ids=["chinese", "with english"])
+@pytest.mark.parametrize("voice", ["nova", "onyx"])
+def test_chinese_is_understood(server, texts, limit, voice):
+    errors = [character_errors(text, heard(server.speak(text, voice=voice), "mp3", "zh"), "zh") for text in texts]
+    assert np.average(errors, weights=[len(text) for text in texts]) <= limit
+
+
+@pytest.mark.timeout(180)
+def test_japanese_is_understood(server):
+    errors = [character_errors(text, heard(server.speak(text), "mp3", "ja"), "ja") for text in JAPANESE]
+    assert np.mean(errors) <= 0.20
+
+
+@pytest.mark.timeout(300)
+def test_all_thirteen_names_are_told_apart(server):
+    names = [voice["id"] for voice in server.http.get("/v1/voices").json()["data"] if voice["wav_path"]]
+    assert len(names) == 13
+    known, asked = (
+        {name: embed(*decode(server.speak(text, voice=name, response_format="wav").content)) for name in names}
+        for text in (" ".join(SENTENCES[:2]), " ".join(SENTENCES[6:8]))
+    )
+    nearest = {name: max(names, key=lambda other: similarity(asked[name], known[other])) for name in names}
+    assert nearest == {name: name for name in names}
+
+
+@pytest.mark.timeout(120)
+def test_a_streamed_wav_holds_the_same_speech_as_a_whole_one(server, tmp_path):
+    text = " ".join(SENTENCES[:5])
+    whole = server.speak(text, response_format="wav").content
+    streamed = server.speak(text, "/v1/audio/speech/stream").content
+    assert streamed[:4] == b"RIFF"
+    assert streamed.count(b"RIFF") == 1
+    assert len(streamed) == pytest.approx(len(whole), rel=0.01)
+    (tmp_path / "a.wav").write_bytes(whole)
+    with wave.open(str(tmp_path / "a.wav")) as file:
+        assert (file.getnchannels(), file.getsampwidth()) == (1, 2)
+    assert "pen" in hear(*decode(streamed, "wav"))
+
+
+def ffprobe_seconds(path) -> float:
+    command = ["ffprobe", "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", str(path)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def errors_of_a_full_decode(path) -> str:
+    command = ["ffmpeg", "-v", "error", "-i", str(path), "-f", "null", "-"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stderr
+
+
+@pytest.mark.timeout(300)
+def test_a_minute_of_mp3_decodes_without_an_error_and_tells_its_length(server, tmp_path):
+    text = f"{TEXT} {TEXT}"
+    answers = [server.speak(text, stream=is_streamed).content for is_streamed in (False, True)]
+    expected = [len(decode(answer)[0]) / decode(answer)[1] for answer in answers]
+    assert min(expected) > 50
+    for answer, seconds in zip([*answers, answers[0] + answers[1]], [*expected, sum(expected)], strict=True):
+        path = tmp_path / "a.mp3"
+        path.write_bytes(answer)
+        assert errors_of_a_full_decode(path) == ""
+        assert len(decode(answer)[0]) / decode(answer)[1] == pytest.approx(seconds, rel=0.02)
+        assert ffprobe_seconds(path) == pytest.approx(seconds, rel=0.02)
+        assert len(re.findall(rb"Xing|Info", answer)) <= 1
+
+
+@pytest.mark.parametrize("text", ["Yes.", "It is a quarter past ten.", "We shall see what tomorrow brings, my friend."])
+def test_opus_is_a_whole_ogg_file_of_the_same_length(server, tmp_path, text):
+    opus = server.speak(text, response_format="opus").content
+    assert opus.startswith(b"OggS")
+    assert opus[28:36] == b"OpusHead"
+    last_page = opus[opus.rindex(b"OggS") :]
+    assert last_page[5] & 4
+    (tmp_path / "a.ogg").write_bytes(opus)
+    wav, rate = decode(server.speak(text, response_format="wav").content)
+    assert ffprobe_seconds(tmp_path / "a.ogg") == pytest.approx(len(wav) / rate, abs=0.06)
+
+
+@pytest.mark.timeout(400)
+def test_four_thousand_characters_are_spoken_to_the_last_word(server):
+    words = "zebra piano lemon tiger rocket violin banana castle dragon window".split()
+    parts = [f"{TEXT[:330].rsplit('.', 1)[0]}. Remember the word {word}." for word in words]
+    text = "\n\n".join(parts)[:4096]
+    said = heard(server.speak(text), "mp3").lower()
+    places = [said.find(word) for word in words]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+@pytest.mark.timeout(200)
+def test_letters_without_any_mark_are_spoken_whole(server):
+    text = " ".join(re.sub(r"[^a-z ]", "", sentence.lower()) for sentence in SENTENCES)
+    text = f"{text} {text}"[:900].rsplit(" ", 1)[0]
+    assert word_errors(text, heard(server.speak(text), "mp3")) <= 0.08
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        pytest.param("abcdefghij" * 30, "en", id="300 letters without a space"),
+        pytest.param("今天的天气非常好我们一起去公园散步。" * 33, "zh", id="600 Chinese characters"),
+    ],
+)
+def test_text_beyond_one_call_of_the_model_is_cut_and_not_lost(server, text, language):
+    samples, rate = decode(server.speak(text, response_format="wav").content)
+    assert len(samples) / rate > len(text) / (25 if language == "en" else 8)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("format", ["wav", "mp3"])
+@pytest.mark.parametrize("speed", [0.25, 0.5, 2.0, 4.0])
+def test_speed_changes_the_length_and_not_the_pitch(server, speed, format):
+    text = " ".join(SENTENCES[:2])
+    plain, rate = decode(server.speak(text, response_format=format).content)
+    other, _ = decode(server.speak(text, response_format=format, speed=speed).content)
+    assert len(plain) / len(other) == pytest.approx(speed, rel=0.1)
+    assert pitch_hz(other, rate) == pytest.approx(pitch_hz(plain, rate), rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        pytest.param("Hola, ¿cómo estás? Hoy hace muy buen tiempo.", "es", id="Spanish"),
+        pytest.param("Bonjour, comment allez-vous ce matin ?", "fr", id="French"),
+        pytest.param("Buongiorno, oggi andiamo al mercato insieme.", "it", id="Italian"),
+        pytest.param("Bom dia, hoje vamos ao mercado com a minha irmã.", "pt", id="Portuguese"),
+    ],
+)
+def test_the_text_tells_its_language(server, text, language):
+    answer = server.speak(text)
+    assert word_errors(text, heard(answer, "mp3", language)) <= 0.35
+
+
+def test_a_language_that_the_model_lacks_is_refused_by_name(server):
+    answer = server.speak("Hello", language="sw")
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "language"
+    assert answer.json()["error"]["code"] == "unsupported_language"

@@ -1,0 +1,102 @@
+"""Which language: of a tag that a client sent, and of a text that came without one."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+SAMPLE_CHARS = 4000
+"""As much of a text as is looked at."""
+
+_NAMES: Final[Mapping[str, str]] = {
+    "english": "en", "chinese": "zh", "mandarin": "zh", "japanese": "ja", "spanish": "es", "french": "fr",
+    "italian": "it", "portuguese": "pt", "hindi": "hi", "german": "de", "korean": "ko", "russian": "ru",
+    "cmn": "zh", "zho": "zh", "chi": "zh", "yue": "zh", "jpn": "ja", "eng": "en", "spa": "es", "fra": "fr", "fre": "fr",
+    "ita": "it", "por": "pt", "hin": "hi", "deu": "de", "ger": "de", "kor": "ko", "rus": "ru",
+}  # fmt: skip
+
+_TAG = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]{1,8})*")
+
+_SCRIPTS: Final[Mapping[str, str]] = {
+    "ja": "\u3041-\u30ff",
+    "ko": "\uac00-\ud7af\u1100-\u11ff",
+    "ru": "\u0400-\u04ff",
+    "ar": "\u0600-\u06ff",
+    "he": "\u0590-\u05ff",
+    "hi": "\u0900-\u097f",
+    "el": "\u0370-\u03ff",
+    "th": "\u0e00-\u0e7f",
+}
+_SCRIPT_PATTERNS: Final = {language: re.compile(f"[{chars}]") for language, chars in _SCRIPTS.items()}
+_HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+
+_WORDS: Final[Mapping[str, frozenset[str]]] = {
+    language: frozenset(words.split())
+    for language, words in {
+        "en": "the of and to in is you that it he was for on are with as his they be at this have from or had by not "
+        "but what all were we when your can said there an which their if will would could should hello thank please "
+        "my how where who do does did has she her them than then been its our about good morning",
+        "es": "el la los las de que y en un una es por con para se no lo su al del como más pero sus le ya este esta "
+        "sí porque cuando muy sin sobre también hasta hay donde quien desde todo nos durante estoy está qué hola "
+        "gracias buenos buenas días hoy tengo son cómo usted",
+        "fr": "le la les des et est un une que qui dans ce il elle ne pas pour sur avec au aux par je vous nous se "
+        "mais ou où du en bonjour merci être cette plus sont tout comme fait c'est très aujourd'hui mon ma",
+        "it": "il lo la gli le di che è e un una per non con sono del della dei nel nella si ma come anche più "
+        "questo questa ho ha al alla dove quando perché ciao grazie buongiorno oggi molto mi ci andiamo",
+        "pt": "o a os as de que e é em um uma para com não por mais do da dos das no na se ao como mas foi ele ela "
+        "você eu está são muito também obrigado obrigada bom dia hoje isso meu minha vamos quando porque",
+        "de": "der die das und ist nicht ein eine ich du sie es wir ihr zu mit auf für von den dem im an auch sich "
+        "wie aber nur noch war wird bei nach einen guten hallo danke",
+        "nl": "de het een en van ik is niet dat je op te zijn met voor er maar ook naar hebben wij deze",
+        "pl": "i w nie na się z do to że jest jak co ale za od po dla przez są tak czy dzień dobry",
+    }.items()
+}
+_MARKED: Final[Mapping[str, str]] = {"es": "ñ¿¡", "pt": "ãõ", "fr": "œùû", "de": "ßäöü", "pl": "łążęś"}
+
+
+def canonical(tag: str) -> str:
+    """ISO 639-1 of a tag: BCP 47, an engine's own code, or a language's English name.
+
+    Raises ValueError for what is no tag.
+    """
+    folded = tag.strip().lower()
+    if folded in _NAMES:
+        return _NAMES[folded]
+    match = _TAG.fullmatch(folded)
+    if match is None:
+        raise ValueError("A language is a tag such as en, en-US or zh-CN.")
+    return _NAMES.get(match.group(1), match.group(1))
+
+
+def detect(text: str, *, languages: Iterable[str], default: str) -> str:
+    """The language of a text: by its script, else by its frequent words; `default` where they do not tell.
+
+    languages: the possible ones. A text whose script belongs to none of them is told by its script all the same, so
+    that it can be refused instead of being garbled.
+    """
+    sample = text[:SAMPLE_CHARS]
+    letters = len(_LETTER.findall(sample))
+    han = len(_HAN.findall(sample))
+    for language, pattern in _SCRIPT_PATTERNS.items():
+        count = len(pattern.findall(sample)) + (han if language == "ja" and pattern.search(sample) else 0)
+        if count * 3 > letters:
+            return language
+    if han * 5 > letters or (han > 3 and han * 8 > letters):
+        return "zh"
+    return _by_words(sample, frozenset(languages), default)
+
+
+def _by_words(sample: str, languages: frozenset[str], default: str) -> str:
+    words = [word.lower() for word in _WORD.findall(sample)]
+    scores = {
+        language: sum(word in frequent for word in words)
+        + 2 * sum(char in _MARKED.get(language, "") for char in sample.lower())
+        for language, frequent in _WORDS.items()
+        if language in languages
+    }
+    ranked = sorted(scores.items(), key=lambda item: (item[1], item[0] == default), reverse=True)
+    if not ranked or ranked[0][1] < 2:
+        return default
+    (best, most), second = ranked[0], ranked[1][1] if len(ranked) > 1 else 0
+    return best if most > second or best == default else default
