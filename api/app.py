@@ -66,8 +66,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def refuse_more_processes() -> None:
     """End a server that was started as several processes: each would load the model, and none would know the queue."""
     asked = [*sys.argv, f"--workers={os.environ.get('WEB_CONCURRENCY', '')}"]
-    counts = [word.partition("=")[2] or following for word, following in zip(asked, [*asked[1:], ""], strict=True)
-              if word.partition("=")[0] == "--workers"]
+    counts = [
+        word.partition("=")[2] or following
+        for word, following in zip(asked, [*asked[1:], ""], strict=True)
+        if word.partition("=")[0] == "--workers"
+    ]
     if multiprocessing.parent_process() is None or not any(count.isdecimal() and int(count) > 1 for count in counts):
         return
     logging.getLogger("uttera_tts").error(
@@ -75,4 +78,4 @@ def refuse_more_processes() -> None:
         "for the model. Start without --workers (and without WEB_CONCURRENCY)."
     )
     os.kill(os.getppid(), signal.SIGTERM)  # or it would start the next process for ever
-    raise SystemExit(2)
+    os._exit(2)  # nothing has started yet, and an exception here would be logged as a crash

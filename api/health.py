@@ -64,9 +64,7 @@ async def ready(request: Request) -> JSONResponse:
     status = _status(request)
     if status.state == "ready":
         return JSONResponse({"status": "ok"})
-    return JSONResponse(
-        {"status": status.state, "reason": status.reason or None}, 503, {"Retry-After": str(RETRY_S)}
-    )
+    return JSONResponse({"status": status.state, "reason": status.reason or None}, 503, {"Retry-After": str(RETRY_S)})
 
 
 def _status(request: Request) -> Status:

@@ -37,7 +37,9 @@ class ServerSettings(_Group):
     max_input_chars: int = Field(32768, ge=1, description="Longest text in characters; longer ones are answered 413.")
     max_body_bytes: int = Field(26 * 2**20, ge=1024, description="Longest request body in bytes, uploads included.")
     max_spool_bytes: int = Field(
-        512 * 2**20, ge=2**20, description="Memory in bytes for answers that must be whole before they leave (wav, flac)."
+        512 * 2**20,
+        ge=2**20,
+        description="Memory in bytes for answers that must be whole before they leave (wav, flac).",
     )
     send_timeout_s: float = Field(
         60.0, gt=0, description="Seconds that a client may take to read one piece before it counts as gone."
@@ -49,7 +51,9 @@ class SpeechSettings(_Group):
     """What is spoken when a request leaves it open."""
 
     default_voice: str = Field("alloy", min_length=1, description="Voice of a request that names none.")
-    default_language: str = Field("en", min_length=2, description="Language where neither request, voice nor text tells.")
+    default_language: str = Field(
+        "en", min_length=2, description="Language where neither request, voice nor text tells."
+    )
     served_model_name: str = Field("", description="One more name in the list of models.")
 
 

@@ -1,7 +1,7 @@
 """What travels between the server and a worker: frames of kind, task id and payload.
 
-A frame is 9 bytes of header (kind, task, length; big-endian) and a payload of JSON or raw float32. Down go TASK, CANCEL;
-up come PHASE and READY (or BROKEN) once, then for each task AUDIO frames and exactly one of DONE, FAILED, STOPPED.
+A frame is 9 bytes of header (kind, task, length; big-endian) and a payload of JSON or raw float32. Down go TASK and
+CANCEL; up come PHASE and READY (or BROKEN) once, then for each task AUDIO frames and one of DONE, FAILED, STOPPED.
 A user's text is a value in JSON on this socket and never anything else.
 """
 

@@ -1,4 +1,4 @@
-"""One request for speech as the scheduler sees it: utterances waiting, running, done, and how far the client has come."""
+"""One request for speech as the scheduler sees it: what waits, runs and is done, and how far the client has come."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ CHARS_PER_SECOND = 14.0
 """Characters of text to a second of speech at speed 1; only for audio that does not exist yet, so roughly is enough."""
 
 MAX_RUNS = 3
-"""How often one utterance is tried before its job fails: a worker may die beside it twice through no fault of its own."""
+"""How often one utterance is tried before its job fails: a worker may die beside it twice, and not by its fault."""
 
 
 class JobState(Enum):
@@ -94,7 +94,7 @@ class Job:
     def free_at(self, lead_s: float, now: float) -> float | None:
         """When its next utterance may start: a time not after `now` is now, None is not before the client took more.
 
-        Audio is never more than `lead_s` ahead of what the client took; for a paced one, nor of what it can have played.
+        Audio is never more than `lead_s` ahead of what the client took; for a paced one, nor of what it can have heard.
         """
         ahead = self.expected_s()
         if ahead - self.consumed_s >= lead_s:

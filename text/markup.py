@@ -1,62 +1,120 @@
-"""Markdown, HTML, emoji and control characters: what is written for eyes becomes what can be read aloud."""
+"""Markdown, HTML, emoji and control characters: what is written for eyes becomes what can be read aloud.
 
+Every pattern is linear, or bounded by a small number, for the text is anybody's.
+"""
+
+import html
 import re
 import unicodedata
+from typing import Final
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,300}>")
-_BREAK_TAG = re.compile(r"<(?:br|p|div|li|h[1-6])\b[^<>\n]{0,300}>", re.IGNORECASE)
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,1000})\]\([^()\n]{0,2000}\)")
+_SCRIPT = re.compile(r"<(script|style)\b[^<>]{0,300}>.*?(?:</\1\s{0,9}>|\Z)", re.DOTALL | re.IGNORECASE)
+_AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000}|[\w.+-]{1,64}@[\w.-]{1,255})>")
+_BREAK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|tr|table|blockquote|h[1-6])\b[^<>\n]{0,300}>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z][\w:-]{0,40}(?:\s[^<>\n]{0,300})?/?>")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]{2,8});")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,1000})\]\([^()\n]{0,2000}(?:\([^()\n]{0,500}\)[^()\n]{0,500})?\)")
 _REFERENCE = re.compile(r"!?\[([^\[\]\n]{1,1000})\]\[[^\[\]\n]{0,100}\]")
-_HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_DEFINITION = re.compile(r"^[ \t]{0,3}\[[^\[\]\n]{1,100}\]:[ \t]+\S[^\n]*$", re.MULTILINE)
+_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,40}\]:?")
+_HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+([^\n]*)$", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•▪◦‣]|\(?\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?", re.MULTILINE)
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,})$", re.MULTILINE)
-_TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
-_TABLE_ROW = re.compile(r"^[ \t]*\|(.*?)\|?[ \t]*$", re.MULTILINE)
+_TABLE_RULE = re.compile(
+    r"^[ \t]*+\|?[ \t]*+:?-{2,}+:?[ \t]*+(?:\|[ \t]*+:?-{2,}+:?[ \t]*+)*+\|?[ \t]*+$", re.MULTILINE
+)
+_TABLE_ROW = re.compile(r"^[ \t]*\|[^\n]*$", re.MULTILINE)
 _CODE = re.compile(r"`+([^`\n]*)`+")
-_STARS = re.compile(r"(?<![\w*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\w*])|(?<=[^\W\d])\*{1,3}|\*{1,3}(?=[^\W\d])")
-_UNDERSCORES = re.compile(r"(?<![\w_])_{1,3}(?=\w)|(?<=\w)_{1,3}(?![\w_])")
-_STRIKE = re.compile(r"~~")
-_SOFT = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]")
+_STARS = re.compile(
+    r"(?<![\w*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\w*])|(?<=[^\W\d][^\W\d])\*{1,3}|\*{1,3}(?=[^\W\d]{2})|\*{4,}"
+)
+_UNDERSCORES = re.compile(r"(?<![\w_])_{1,3}(?=\w)|(?<=[^\W_])_{1,3}(?![\w_])")
+_ESCAPE = re.compile(r"\\(?=[\\`*_{}\[\]()#+.!|~-])")
+_SOFT = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u20e3\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]")
+_FOREIGN = re.compile(r"[^\x20-\x7e\n]")
 
-_KEPT_SYMBOLS = frozenset("°%€£$¥₹¢+=<>±×÷≈≠≤≥&@#/*^~|§©®™²³µΩ√π∞→½¼¾№℃℉")
+_KEPT_SYMBOLS: Final = frozenset("°+=<>±×÷≈≠≤≥−~|§©®™²³µ√∞→№℃℉^¬")
+_FULL_WIDTH_SIGNS: Final = frozenset("％＠＄＋＝＃＆＊／＜＞＿｜＾")
+_SENTENCE_MARKS: Final = ".!?:…。！？："
+_WRAPPED_CHARS = 60
+"""A line of this length goes on in the next one: it was wrapped, or they are sentences of one paragraph."""
+
+_LIKELY_WRAPPED_CHARS = 40
+"""The same for a line whose next one begins in lower case."""
 
 
 def strip_markup(text: str) -> str:
     """Plain text; the ends of paragraphs, headings and list items are line ends. May be empty."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _FENCE.sub("\n", _COMMENT.sub(" ", text))
-    text = _TAG.sub(" ", _BREAK_TAG.sub("\n", text))
-    for pattern in (_LINK, _REFERENCE, _CODE, _HEADING):
+    text = _without_html(_FENCE.sub("\n\n", text))
+    text = _DEFINITION.sub("", _FOOTNOTE.sub("", text))
+    for pattern in (_LINK, _REFERENCE, _CODE):
         text = pattern.sub(r"\1", text)
+    text = _HEADING.sub(lambda found: f"\n\n{found[1].rstrip('# ')}\n\n", text)
     text = _TABLE_RULE.sub("", _RULE.sub("", text))
-    text = _TABLE_ROW.sub(lambda row: ", ".join(cell.strip() for cell in row[1].split("|") if cell.strip()), text)
-    text = _BULLET.sub("", _QUOTE.sub("", text))
-    for pattern in (_STARS, _UNDERSCORES, _STRIKE):
+    text = _TABLE_ROW.sub(_row, text)
+    text = _BULLET.sub("\n\n", _QUOTE.sub("", text))
+    for pattern in (_ESCAPE, _STARS, _UNDERSCORES):
         text = pattern.sub("", text)
-    return _plain(text)
+    return _plain(text.replace("~~", ""))
+
+
+def _without_html(text: str) -> str:
+    if "<" in text:
+        text = _AUTOLINK.sub(r"\1", _SCRIPT.sub(" ", _COMMENT.sub(" ", text)))
+        text = _TAG.sub(_tag, _BREAK_TAG.sub("\n\n", text))
+    return _ENTITY.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
+
+
+def _tag(found: re.Match[str]) -> str:
+    """Nothing, but for a comparison that only looks like a tag."""
+    return found[0] if " " in found[0].rstrip("/> ") and "=" not in found[0] else " "
+
+
+def _row(found: re.Match[str]) -> str:
+    cells = (cell.strip() for cell in found[0].split("|"))
+    return "\n\n" + ", ".join(cell for cell in cells if cell) + "\n\n"
 
 
 def _plain(text: str) -> str:
     """Composed characters, ASCII for full-width Latin, no emoji, no control characters, single spaces."""
     text = unicodedata.normalize("NFC", _SOFT.sub("", text))
-    text = "".join(_plain_char(char) for char in text)
-    lines = (" ".join(line.split()) for line in text.split("\n"))
-    return "\n".join(line for line in lines if line)
+    return "\n".join(_unwrapped(_FOREIGN.sub(_plain_char, text).split("\n")))
 
 
-def _plain_char(char: str) -> str:
-    if char.isascii() and char.isprintable():
-        return char
-    if char in "\n":
-        return char
-    if "０" <= char <= "９" or "Ａ" <= char <= "Ｚ" or "ａ" <= char <= "ｚ":
+def _plain_char(found: re.Match[str]) -> str:
+    char = found[0]
+    if "０" <= char <= "９" or "Ａ" <= char <= "Ｚ" or "ａ" <= char <= "ｚ" or char in _FULL_WIDTH_SIGNS:
         return unicodedata.normalize("NFKC", char)
+    if "①" <= char <= "⑳":
+        return f" {unicodedata.normalize('NFKC', char)} "
     kind = unicodedata.category(char)
-    if kind[0] in "LMNP" or char in _KEPT_SYMBOLS:
-        return char
-    if kind == "Sc":
-        return char
-    return " "
+    return char if kind[0] in "LMNP" or kind == "Sc" or char in _KEPT_SYMBOLS else " "
+
+
+def _unwrapped(lines: list[str]) -> list[str]:
+    """Lines with something to say, put together where a paragraph was only wrapped."""
+    paragraphs: list[list[str]] = []
+    last = ""
+    for each in lines:
+        line = " ".join(each.split())
+        if not any(char.isalnum() for char in line):
+            last = last if line else ""
+            continue
+        if last and _goes_on(last, line):
+            paragraphs[-1].append(line if last[-1] >= "\u3000" else " " + line)
+        else:
+            paragraphs.append([line])
+        last = line
+    return ["".join(parts) for parts in paragraphs]
+
+
+def _goes_on(line: str, following: str) -> bool:
+    length = len(line) * (2 if line[-1] >= "\u3000" else 1)
+    if length >= _WRAPPED_CHARS:
+        return True
+    is_open = line[-1] not in _SENTENCE_MARKS
+    return line[-1] == "," or (is_open and length >= _LIKELY_WRAPPED_CHARS and following[0].islower())

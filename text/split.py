@@ -6,21 +6,31 @@ Nothing is lost: the pieces hold every character of the text but the white space
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
-PARAGRAPH = re.compile(r"\s*\n\s*")
-
-_CLOSERS = "\"'”’)\\]}」』）】》"
-_SENTENCE_END = re.compile(rf"[.!?…।]+[{_CLOSERS}]*(?=\s)|[。！？．‥]+[{_CLOSERS}]*")
-_CLAUSE_END = re.compile(rf"[,;:—–][{_CLOSERS}]*(?=\s)|[，；：、][{_CLOSERS}]*")
-_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:[A-Za-z]|[A-Z][a-z]{0,3}|[a-z]\.[a-z]|etc|vs|approx)\.$")
+_CLOSERS: Final = "\"'”’)\\]}」』）】》»"
+_SENTENCE_END = re.compile(
+    rf"(?<![.!?…।])[.!?…।]++[{_CLOSERS}]*+(?=\s)|(?<![。！？．‥])[。！？．‥]++[{_CLOSERS}]*+"  # runs are tried once
+)
+_CLAUSE_END = re.compile(rf"(?<![,;:—–])[,;:—–]++[{_CLOSERS}]*+(?=\s)|[，；：、]++[{_CLOSERS}]*+")
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\"'])(?:[A-HJ-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Sra|Srta|Dra|Jr|Mt|Lt|Col|Gen|Rev|No|vs|etc|approx|Mme|Mlle|MM"
+    r"|Sig|Dott|ca|cf|al|e\.g|i\.e|p\.ej|z\.B|bzw|ggf|usw|Nr)\.$"
+)
+_DOTTED = re.compile(r"\w\.\w\.$")
+_SPACE = re.compile(r"\s")
 _LINK_WORD = re.compile(
-    r"\s(?=(?:and|or|but|because|that|which|who|when|while|with|from|into|about|after|before|for|in|on|to|of"
-    r"|y|o|que|porque|cuando|con|de|en|para|et|ou|qui|quand|avec|dans|pour|e|che|quando|com|em)\s)",
+    r"\s(?=(?:and|or|but|because|that|which|who|when|while|with|from|into|about|after|before|for|in|on|to|of|at|by|over"
+    r"|under|through|between|as|if|than|near|during|without|against|since|until"
+    r"|y|o|que|porque|cuando|con|de|en|para|et|ou|qui|quand|avec|dans|pour|e|che|quando|com|em|und|oder|dass)\s)",
     re.IGNORECASE,
 )
 
-WIDE_LANGUAGES = frozenset({"zh", "ja"})
+WIDE_LANGUAGES: Final = frozenset({"zh", "ja"})
 """One character there is as long as three or four letters elsewhere."""
+
+WIDE_SCALE = 3
 
 MERGED_CHARS = 120
 """Short sentences are spoken in one breath up to this length: the melody runs on, and little silence is cut away."""
@@ -34,43 +44,61 @@ FIRST_RANGE = (0.5, 2.0)
 LONG_FIRST = 3.0
 """A first sentence longer than this share of what was asked for is cut between words too."""
 
+LINKED_FIRST = (1.0, 2.25)
+"""Where it may then lie: before a word that begins a new phrase, or between any two."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """In characters: what one utterance may hold, how far sentences are merged, how long the first two should be."""
+
+    limit: int
+    merged: int
+    second: int
+    first: int
+
 
 def split(text: str, *, language: str, limit: int, first: int) -> list[str]:
     """Pieces of at most `limit` characters, the first of about `first` where a pause allows."""
-    return [piece for paragraph in PARAGRAPH.split(text) for piece in _paragraph(paragraph, language, limit, first)]
+    return [piece for piece, _ in split_paragraphs(text, language=language, limit=limit, first=first)]
 
 
 def split_paragraphs(text: str, *, language: str, limit: int, first: int) -> Iterator[tuple[str, bool]]:
-    """The pieces of `split`, each with whether it ends its paragraph; only the very first one is cut short."""
-    is_first = True
-    for paragraph in PARAGRAPH.split(text):
-        pieces = _paragraph(paragraph, language, limit, first if is_first else 0)
-        for number, piece in enumerate(pieces):
-            yield piece, number == len(pieces) - 1
-        is_first = is_first and not pieces
+    """The pieces of `split`, each with whether it ends its paragraph; paragraphs are lines."""
+    scale = WIDE_SCALE if language in WIDE_LANGUAGES else 1
+    limit = max(1, limit)
+    sizes = _Sizes(limit, min(limit, MERGED_CHARS // scale), min(limit, SECOND_CHARS // scale), max(1, first // scale))
+    done = 0
+    for paragraph in text.split("\n"):
+        pieces = _paragraph(paragraph.strip(), sizes, done)
+        done += len(pieces)
+        for number, piece in enumerate(pieces, 1):
+            yield piece, number == len(pieces)
 
 
-def _paragraph(text: str, language: str, limit: int, first: int) -> list[str]:
-    scale = 3 if language in WIDE_LANGUAGES else 1
-    sentences = [piece for sentence in _cut(text.strip(), _SENTENCE_END) for piece in _bounded(sentence, limit)]
+def _paragraph(text: str, sizes: _Sizes, done: int) -> list[str]:
+    """The pieces of one paragraph. done: how many pieces there are before it."""
+    sentences = [piece for sentence in _sentences(text) for piece in _bounded(sentence, sizes.limit)]
     pieces: list[str] = []
-    if first and sentences:
-        opening, rest = _opening(sentences[0], max(1, first // scale))
-        pieces.append(opening)
-        sentences = [*([rest] if rest else []), *sentences[1:]]
-    return pieces + _merged(sentences, min(limit, MERGED_CHARS // scale), min(limit, SECOND_CHARS // scale))
+    if done == 0 and sentences:
+        pieces, sentences = _opened(sentences, sizes)
+    if done + len(pieces) == 1 and sentences and len(sentences[0]) > sizes.second:
+        sentences = [*_halved(sentences[0], sizes.second), *sentences[1:]]
+    is_second = done + len(pieces) == 1
+    return pieces + _merged(sentences, sizes, is_second=is_second)
 
 
-def _merged(sentences: list[str], size: int, second: int) -> list[str]:
-    pieces: list[str] = []
-    for sentence in sentences:
-        room = second if len(pieces) == 1 else size
-        glue = "" if pieces and ord(pieces[-1][-1]) >= 0x3000 else " "
-        if pieces and len(pieces[-1]) + len(glue) + len(sentence) <= room:
-            pieces[-1] += glue + sentence
-        else:
-            pieces.append(sentence)
-    return pieces
+def _opened(sentences: list[str], sizes: _Sizes) -> tuple[list[str], list[str]]:
+    """The first piece, and the sentences that are left. One that is hardly a word takes the next one with it."""
+    low, high = (round(share * sizes.first) for share in FIRST_RANGE)
+    if (
+        len(sentences) > 1
+        and len(sentences[0]) < low
+        and len(sentences[0]) + len(sentences[1]) < min(high, sizes.limit)
+    ):
+        return [sentences[0] + _glue(sentences[0]) + sentences[1]], sentences[2:]
+    opening, rest = _opening(sentences[0], sizes.first)
+    return [opening], [*([rest] if rest else []), *sentences[1:]]
 
 
 def _opening(sentence: str, first: int) -> tuple[str, str]:
@@ -78,49 +106,96 @@ def _opening(sentence: str, first: int) -> tuple[str, str]:
     low, high = (round(share * first) for share in FIRST_RANGE)
     if len(sentence) <= high:
         return sentence, ""
-    ends = [match.end() for match in _CLAUSE_END.finditer(sentence, 0, high + 1) if low <= match.end()]
-    if not ends and len(sentence) > LONG_FIRST * first:
-        ends = [match.start() for match in _LINK_WORD.finditer(sentence, 0, high + 8) if first <= match.start() <= high]
-        ends = ends or [match.start() for match in re.finditer(r"\s", sentence[: high + 1]) if match.start() >= first]
-    if not ends:
-        return sentence, ""
-    end = min(ends, key=lambda place: abs(place - first))
-    rest = sentence[end:].strip()
-    return (sentence[:end].strip(), rest) if len(rest) >= low else (sentence, "")
+    places = _places(_CLAUSE_END, sentence, low, high)
+    if not places and len(sentence) > LONG_FIRST * first:
+        low, high = (round(share * first) for share in LINKED_FIRST)
+        places = _places(_LINK_WORD, sentence, low, high) or _places(_SPACE, sentence, low, high)
+    for end in sorted(places, key=lambda place: abs(place - first)):
+        opening, rest = sentence[:end].strip(), sentence[end:].strip()
+        if len(rest) >= first // 2 and (len(rest.split()) > 1 or (end and not sentence[end - 1].isascii())):
+            return opening, rest
+    return sentence, ""
 
 
-def _cut(text: str, mark: re.Pattern[str]) -> list[str]:
+def _halved(sentence: str, size: int) -> list[str]:
+    """A long second piece in two at a pause, or before a new phrase."""
+    places = _places(_CLAUSE_END, sentence, size // 3, size)
+    if not places and len(sentence) > 1.5 * size:
+        places = _places(_LINK_WORD, sentence, size // 2, size) or _places(_SPACE, sentence, size // 2, size)
+    if not places:
+        return [sentence]
+    return [piece for piece in (sentence[: places[-1]].strip(), sentence[places[-1] :].strip()) if piece]
+
+
+def _places(mark: re.Pattern[str], text: str, low: int, high: int) -> list[int]:
+    """Where the text can be cut between `low` and `high`."""
+    return [found.end() for found in mark.finditer(text[: high + 1]) if low <= found.end() <= high]
+
+
+def _merged(sentences: list[str], sizes: _Sizes, *, is_second: bool) -> list[str]:
+    """Short neighbours together. is_second: whether the first of them is the second piece of the text."""
+    pieces: list[list[str]] = []
+    length = 0
+    for sentence in sentences:
+        room = sizes.second if is_second and len(pieces) == 1 else sizes.merged
+        glue = _glue(pieces[-1][-1]) if pieces else ""
+        if pieces and length + len(glue) + len(sentence) <= room:
+            pieces[-1].append(glue + sentence)
+            length += len(glue) + len(sentence)
+        else:
+            pieces.append([sentence])
+            length = len(sentence)
+    return ["".join(parts) for parts in pieces]
+
+
+def _glue(piece: str) -> str:
+    return "" if piece[-1] >= "\u3000" else " "
+
+
+def _sentences(text: str) -> list[str]:
     pieces: list[str] = []
     start = 0
-    for match in mark.finditer(text):
-        if match.group().startswith(".") and _ABBREVIATION.search(text[max(0, match.end() - 12) : match.end()]):
-            continue
-        pieces.append(text[start : match.end()].strip())
-        start = match.end()
+    for found in _SENTENCE_END.finditer(text):
+        if _ends_sentence(text, found):
+            pieces.append(text[start : found.end()].strip())
+            start = found.end()
     pieces.append(text[start:].strip())
     return [piece for piece in pieces if piece]
 
 
+def _ends_sentence(text: str, found: re.Match[str]) -> bool:
+    following = text[found.end() + 1 : found.end() + 3]
+    goes_on = following[:1].islower()
+    if goes_on and found[0][-1] not in ".!?…।。！？．‥":
+        return False
+    if found[0] != ".":
+        return True
+    tail = text[max(0, found.end() - 12) : found.end()]
+    is_followed_by_capitals = following.isalpha() and following.isupper()
+    if _DOTTED.search(tail) and (goes_on or is_followed_by_capitals):
+        return False
+    return not _ABBREVIATION.search(tail)
+
+
 def _bounded(sentence: str, limit: int) -> list[str]:
-    """A sentence in pieces of at most `limit`, packed full of clauses, else of words."""
-    if len(sentence) <= limit:
-        return [sentence]
+    """A sentence in pieces of at most `limit`, packed full of clauses, else of words; the last one is no crumb."""
     pieces: list[str] = []
-    rest = sentence
-    while len(rest) > limit:
-        end = _last_cut(rest, limit)
-        pieces.append(rest[:end].strip())
-        rest = rest[end:].strip()
-    return [piece for piece in [*pieces, rest] if piece]
+    start = 0
+    while len(sentence) - start > limit:
+        room = min(limit, max(limit // 2, len(sentence) - start - limit // 4, 1))
+        end = start + _last_cut(sentence[start : start + room + 1], room)
+        pieces.append(sentence[start:end].strip())
+        start = end
+    return [piece for piece in [*pieces, sentence[start:].strip()] if piece]
 
 
-def _last_cut(text: str, limit: int) -> int:
-    window = text[: limit + 1]
-    for mark in (_CLAUSE_END, re.compile(r"\s")):
-        ends = [match.end() for match in mark.finditer(window) if limit // 4 < match.end() <= limit]
-        if ends:
-            return ends[-1]
+def _last_cut(window: str, limit: int) -> int:
+    """Where to end a piece of at most `limit` characters; the window holds one more."""
+    for mark in (_CLAUSE_END, _SPACE):
+        places = _places(mark, window, limit // 4 + 1, limit)
+        if places:
+            return places[-1]
     end = limit
-    while end > 1 and unicodedata.combining(text[end]):
+    while end > 1 and unicodedata.combining(window[end]):
         end -= 1
-    return end
+    return end if not unicodedata.combining(window[end]) else limit

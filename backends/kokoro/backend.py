@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,16 +67,17 @@ class KokoroBackend:
         self._counting = threading.Lock()
 
     def load(self, device: str) -> Traits:
-        """Fetch and check the weights, open the sessions, and speak a word so that the first user need not wait."""
+        """Fetch and check the weights, and open both sessions and the English dictionary side by side.
+
+        There is no warm-up: the first call is as fast as the later ones.
+        """
         path = weights(self._model_dir, say=_tell_operator)
-        try:
-            self._narrow = _open(path, threads=1)
-            self._wide = _open(path, threads=self._cores) if self._cores > 1 else self._narrow
-        except Exception as error:  # onnxruntime's errors share no class
-            raise BackendError(f"onnxruntime cannot open the speech model {path} ({type(error).__name__}).") from None
         self._phonemizer = phonemes.Phonemizer(self._model_dir)
-        for session in {self._narrow, self._wide}:
-            self._run(session, self._call("Hello there.", "en", "alloy", 1.0)[0], Stop())
+        with ThreadPoolExecutor() as threads:
+            narrow = threads.submit(_open, path, threads=1)
+            wide = threads.submit(_open, path, threads=self._cores) if self._cores > 1 else narrow
+            self._phonemizer.spell("Hello", "en")
+            self._narrow, self._wide = narrow.result(), wide.result()
         return Traits(
             backend="kokoro",
             revision=f"kokoro-v1.0-int8-{SHA256[:12]}",
@@ -158,13 +160,17 @@ def _tell_operator(line: str) -> None:
 
 
 def _open(path: Path, *, threads: int) -> ort.InferenceSession:
+    """Raises BackendError."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     # Threads that spin while they wait take the cores from the other slots.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3  # shapes that differ from call to call are no reason to warn
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    try:
+        return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no class
+        raise BackendError(f"onnxruntime cannot open the speech model {path} ({type(error).__name__}).") from None
 
 
 def usable_cores() -> int:

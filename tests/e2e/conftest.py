@@ -1,6 +1,7 @@
 """Two servers for the whole run: one with the real model, one whose engine speaks in tones at once."""
 
 import pytest
+
 from harness.server import running_server
 
 

@@ -10,6 +10,7 @@ import time
 import httpx
 import psutil
 import pytest
+
 from harness.server import PROJECT, Server, free_port, running_server
 
 LONG = "The river was wide and slow, and nobody on the bank knew where it came from. " * 12

@@ -9,8 +9,9 @@ import wave
 
 import httpx
 import pytest
-from harness.server import running_server
 from openai import BadRequestError, OpenAI, UnprocessableEntityError
+
+from harness.server import running_server
 
 TEXT = "one two three four"
 NAMES = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split()
@@ -429,7 +430,7 @@ def test_openai_s_client_speaks_and_streams(tones, openai, tmp_path):
     with openai.audio.speech.with_streaming_response.create(model="tts-1", voice="nova", input=TEXT) as streamed:
         streamed.stream_to_file(tmp_path / "a.mp3")
     assert (tmp_path / "a.mp3").read_bytes() == tones.speak(TEXT).content
-    assert [model.id for model in openai.models.list()][0] == "tts-1"
+    assert next(iter(openai.models.list())).id == "tts-1"
 
 
 def test_openai_s_client_reads_our_errors_and_does_not_repeat_them(tones, openai):

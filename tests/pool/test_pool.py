@@ -3,30 +3,22 @@
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
-from pool.pool import Pool, Ticket
-from pool.process import WorkerSpec
-from scheduler.scheduler import Scheduler
 
 from core.clock import SystemClock
 from core.errors import SynthesisFailed, Unavailable
 from core.events import Silence
 from core.speech import Params, Reference, Utterance
+from pool.pool import Pool, Ticket
+from pool.process import WorkerSpec
+from scheduler.scheduler import Scheduler
+from sink import MemorySink
 
-FAKES = Path(__file__).parent.parent / "fakes"
-sys.path.append(str(FAKES))
-from sink import MemorySink  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _children_find_the_fakes(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(FAKES))
+pytestmark = pytest.mark.usefixtures("fakes_path")
 
 
 @asynccontextmanager
@@ -156,8 +148,7 @@ def test_closing_ends_the_child_also_while_it_loads(load_s):
         async with open_pool(load_s=load_s) as pool:
             if not load_s:
                 await pool.traits()
-            pids = pool.pids
-        return pids
+            return pool.pids
 
     began = time.monotonic()
     (pid,) = asyncio.run(scene())

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from core.speech import Params, Reference, Task, Traits, Utterance, Voice
 from pool.protocol import (
     MAX_PAYLOAD_BYTES,
     Frame,
@@ -19,8 +21,6 @@ from pool.protocol import (
     unpack_task,
     unpack_traits,
 )
-
-from core.speech import Params, Reference, Task, Traits, Utterance, Voice
 
 FRAMES = [
     Frame(Kind.CANCEL, 7),

@@ -3,6 +3,8 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from core.speech import Reference, Task, Utterance
 from scheduler.job import JobSpec
 from scheduler.messages import (
     Cancel,
@@ -21,8 +23,6 @@ from scheduler.messages import (
     Tick,
 )
 from scheduler.scheduler import Scheduler
-
-from core.speech import Reference, Task, Utterance
 
 
 class World(RuleBasedStateMachine):

@@ -1,6 +1,9 @@
 """Dispatch, replay, back-off and pacing, by hand-made events and times."""
 
 import pytest
+
+from core.errors import SynthesisFailed, Unavailable
+from core.speech import Reference, Utterance
 from scheduler.job import JobSpec
 from scheduler.messages import (
     Cancel,
@@ -20,9 +23,6 @@ from scheduler.messages import (
     Tick,
 )
 from scheduler.scheduler import HOPELESS_STARTS, MAX_BACK_OFF_S, Scheduler
-
-from core.errors import SynthesisFailed, Unavailable
-from core.speech import Reference, Utterance
 
 TEXT = "fourteen chars"  # one second at the assumed rate
 
@@ -89,7 +89,9 @@ def test_leaving_a_queued_job_only_forgets_it():
     assert scheduler.view().queued == 0
 
 
-@pytest.mark.parametrize("event", [Left(9), Consumed(9, 1), FirstAudio(9, 0), Stopped(9, 9), Finished(9, 9, 1), Died(9)])
+@pytest.mark.parametrize(
+    "event", [Left(9), Consumed(9, 1), FirstAudio(9, 0), Stopped(9, 9), Finished(9, 9, 1), Died(9)]
+)
 def test_events_about_what_is_gone_are_ignored(event):
     assert ready().handle(event, 0.0) == []
 
