@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from api import sse
 from api.errors import error_response
@@ -117,15 +117,16 @@ class SpeechResponse(Response):
         }
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._has_started = True
-        await asyncio.wait_for(
-            send({"type": "http.response.start", "status": 200, "headers": raw}), self._send_timeout_s
-        )
+        await self._send_message(send, {"type": "http.response.start", "status": 200, "headers": raw})
 
     async def _send(self, send: Send, body: bytes, *, more: bool) -> None:
-        """Send a piece; raises TimeoutError where the client does not take it."""
-        await asyncio.wait_for(
-            send({"type": "http.response.body", "body": body, "more_body": more}), self._send_timeout_s
-        )
+        await self._send_message(send, {"type": "http.response.body", "body": body, "more_body": more})
+
+    async def _send_message(self, send: Send, message: Message) -> None:
+        """Raises TimeoutError where the client does not take it."""
+        # Not wait_for: before Python 3.12 it swallows a cancellation that comes just as the client has taken a piece.
+        async with asyncio.timeout(self._send_timeout_s):
+            await send(message)
 
 
 async def _events(stream: AudioStream) -> AsyncIterator[bytes]:
