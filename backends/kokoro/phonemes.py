@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -156,7 +157,11 @@ def _english() -> Speller:
 
     def spell(text: str) -> str:
         # It raises at a text without a word, and has nothing to say of marks alone.
-        return phonemize_to_string(text) if any(char.isalnum() for char in text) else text
+        if not any(char.isalnum() for char in text):
+            return text
+        # It reads no further than an accent: "café" would lose its end.
+        plain = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
+        return phonemize_to_string(plain)
 
     return _in_turn(spell)
 
