@@ -6,6 +6,7 @@ import wave
 
 import numpy as np
 import pytest
+
 from gauges.asr import character_errors, hear, word_errors
 from gauges.sound import decode, pitch_hz
 from gauges.speaker import embed, similarity
