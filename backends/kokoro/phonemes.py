@@ -161,7 +161,7 @@ def _english() -> Speller:
             return text
         # It reads no further than an accent: "café" would lose its end.
         plain = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
-        return phonemize_to_string(plain)
+        return str(phonemize_to_string(plain))
 
     return _in_turn(spell)
 
