@@ -65,7 +65,7 @@ def test_a_worker_killed_at_any_moment_gives_all_of_the_audio_or_an_error(server
         for worker in server.workers:
             worker.kill()
         began = time.monotonic()
-        assert server.speak(SHORT).status_code == 200
+        assert server.speak("Hello.").status_code == 200
         assert time.monotonic() - began < 5
         try:
             answer = speaking.result()
