@@ -6,6 +6,7 @@ from uuid import uuid4
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import internal_error_response
+from core.errors import place_of
 from telemetry.logs import REQUEST_ID, request_broke
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -38,7 +39,7 @@ class Edge:
         try:
             await self._app({**scope, "path": canonical_path(scope["path"])}, receive, send_with_id)
         except Exception as error:  # the edge of a request: its message may hold the user's text, its place does not
-            request_broke(_place(error))
+            request_broke(place_of(error))
             if not has_started:
                 await internal_error_response()(scope, receive, send_with_id)
         finally:
@@ -59,10 +60,3 @@ def _request_id(scope: Scope) -> str:
     """The client's own id where it is a plain word, else a new one."""
     sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"").decode("latin-1")
     return sent if _ID.fullmatch(sent) else uuid4().hex
-
-
-def _place(error: Exception) -> str:
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    return f"{type(error).__name__} at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"

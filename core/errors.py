@@ -102,3 +102,12 @@ class SynthesisFailed(SpeechError):
     """The engine failed, or died with audio already out."""
 
     code = "synthesis_failed"
+
+
+def place_of(error: BaseException) -> str:
+    """Kind and place of an exception, for a log. Not its message: that may hold a user's text."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"
+    return f"{type(error).__name__} at {where}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from backends.base import Backend, Stop
+from core.errors import place_of
 from core.speech import Samples, Task
 
 
@@ -109,7 +110,7 @@ class ThreadedEngine:
                     break
                 self._outcomes.put(Audio(task.id, samples))
         except Exception as error:  # the edge of the child: one task's failure must not end the others
-            return Stopped(task.id) if stop.is_set else Failed(task.id, _place(error))
+            return Stopped(task.id) if stop.is_set else Failed(task.id, place_of(error))
         return Stopped(task.id) if stop.is_set else Done(task.id)
 
     def _voice(self, task: Task) -> Any:
@@ -117,12 +118,3 @@ class ThreadedEngine:
             if task.voice.key not in self._voices:
                 self._voices[task.voice.key] = self._backend.prepare(task.voice)
             return self._voices[task.voice.key]
-
-
-def _place(error: Exception) -> str:
-    """Name and place of an exception. Not its message: that may hold the user's text."""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"
-    return f"{type(error).__name__} at {where}"

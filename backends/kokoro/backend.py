@@ -84,7 +84,7 @@ class KokoroBackend:
             sample_rate=SAMPLE_RATE,
             slots=self._slots,
             languages={language: CHARS[language] for language in self._phonemizer.languages},
-            missing=phonemes.missing(),
+            missing=self._phonemizer.missing,
             voices=voices(),
             native_speed=NATIVE_SPEED,
         )

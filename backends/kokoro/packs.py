@@ -49,18 +49,15 @@ LANGUAGE_PACKS: Final[Mapping[str, tuple[str, str]]] = {
 The model has no French man; the Italian one is understood.
 """
 
+SHIPPED: Final = tuple(sorted({*OPENAI_PACKS.values(), *(name for pair in LANGUAGE_PACKS.values() for name in pair)}))
+"""The packs that there are, by their own names."""
+
 _LANGUAGES: Final = {"a": "en", "b": "en", "e": "es", "f": "fr", "h": "hi", "i": "it", "j": "ja", "p": "pt", "z": "zh"}
-
-
-def shipped() -> tuple[str, ...]:
-    """The packs that there are, by their own names."""
-    names = {*OPENAI_PACKS.values(), *(name for pair in LANGUAGE_PACKS.values() for name in pair)}
-    return tuple(sorted(names))
 
 
 def voices() -> tuple[Voice, ...]:
     """The packs as voices of their own: each speaks its language unless a request names another."""
-    return tuple(Voice(name, name[3:].title(), _LANGUAGES[name[0]]) for name in shipped())
+    return tuple(Voice(name, name[3:].title(), _LANGUAGES[name[0]]) for name in SHIPPED)
 
 
 def pack_for(voice: str, language: str) -> str:
@@ -69,7 +66,7 @@ def pack_for(voice: str, language: str) -> str:
     A pack speaks its own language; another one is spoken by a pack of that language and of the same gender.
     """
     pack = OPENAI_PACKS.get(voice, voice)
-    if pack not in shipped():
+    if pack not in SHIPPED:
         raise KeyError(voice)
     if _LANGUAGES[pack[0]] == language or language not in LANGUAGE_PACKS:
         return pack
@@ -86,7 +83,7 @@ def load_pack(name: str) -> Samples:
 
 def build(folder: Path) -> None:
     """Write `voices.npz` from float32 files of shape (510, 1, 256) named `<pack>.bin`."""
-    packs = {name: np.fromfile(folder / f"{name}.bin", "<f4").reshape(ROWS, WIDTH) for name in shipped()}
+    packs = {name: np.fromfile(folder / f"{name}.bin", "<f4").reshape(ROWS, WIDTH) for name in SHIPPED}
     np.savez_compressed(FILE, **{name: pack.astype(np.float16) for name, pack in packs.items()})  # type: ignore[arg-type]
 
 

@@ -88,16 +88,19 @@ class Phonemizer:
     """Spells all languages that can be spelled here. Loads a language's dictionaries when it is first needed."""
 
     def __init__(self, cache_dir: Path) -> None:
-        """cache_dir: where a dictionary may keep its index; never the shared temporary folder."""
+        """cache_dir: where a dictionary may keep its index; never the shared temporary folder.
+
+        `missing` holds what the function of that name said then.
+        """
         self._cache_dir = cache_dir
-        self._missing = missing()
+        self.missing = missing()
         self._spellers: dict[str, Speller] = {}
         self._lock = threading.Lock()
 
     @property
     def languages(self) -> tuple[str, ...]:
         """ISO 639-1 codes that `spell` takes."""
-        return tuple(language for language in NAMES if language not in self._missing)
+        return tuple(language for language in NAMES if language not in self.missing)
 
     def spell(self, text: str, language: str) -> str:
         """Phonemes of the model's alphabet for spoken text; empty where nothing in it has a sound."""
@@ -116,7 +119,7 @@ class Phonemizer:
                 yield from self._latin_runs(run, language)
                 continue
             own = "ja" if re.search(f"[{_KANA}]", run) else "zh"
-            if own not in self._missing:
+            if own not in self.missing:
                 yield run, own
 
     @staticmethod

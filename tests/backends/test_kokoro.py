@@ -18,7 +18,7 @@ def phonemizer(tmp_path_factory):
 def test_every_name_has_a_pack_of_its_own():
     assert sorted(packs.OPENAI_PACKS) == sorted(OPENAI_NAMES)
     assert len(set(packs.OPENAI_PACKS.values())) == 13
-    for name in packs.shipped():
+    for name in packs.SHIPPED:
         assert packs.load_pack(name).shape == (packs.ROWS, packs.WIDTH)
         assert np.isfinite(packs.load_pack(name)).all()
 

@@ -15,6 +15,7 @@ def decode(data: bytes, format: str | None = None) -> tuple[np.ndarray, int]:
         return np.frombuffer(data, "<i2").astype(np.float32) / 32768, 24_000
     with av.open(io.BytesIO(data)) as container:
         stream = container.streams.audio[0]
+        assert stream.channels == 1
         frames = [frame.to_ndarray() for frame in container.decode(stream)]
         samples = np.concatenate(frames, axis=1)[0]
         rate = stream.rate

@@ -7,7 +7,6 @@ import signal
 import time
 import wave
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,13 +16,9 @@ from core.settings import load_settings
 from core.speech import AudioFormat, SpeechRequest
 from synthesis.synthesizer import Synthesizer, open_synthesizer
 
-FAKES = Path(__file__).parent.parent / "fakes"
+pytestmark = pytest.mark.usefixtures("fakes_path")
+
 PCM = SpeechRequest("one two three four. " * 3, format=AudioFormat.PCM)
-
-
-@pytest.fixture(autouse=True)
-def _children_find_the_fakes(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(FAKES))
 
 
 def play(scene, **overrides):

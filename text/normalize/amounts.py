@@ -11,6 +11,15 @@ from text.normalize.rules import DIGITS, Rule, either, rule, symbols
 _DASH: Final = r"(?:-| ?[–—] ?)"
 _SIGNS: Final = "€$£¥₹"
 
+SILENT: Final = dict.fromkeys("_\\^*#{}[]`·®™", "")
+"""Signs that no language says, where no other rule has taken them."""
+
+ABROAD: Final = r"(?<![\w+])\+\d{1,4}(?:[ .-]?\(\d{1,4}\))?(?:[ .-]?\d{1,4}){2,6}(?!\w)"
+"""A phone number with its country's code."""
+
+DASHED: Final = r"(?<![\w.-])\d{1,18}(?:-\d{1,18}){2,8}(?![\w-])"
+"""Three groups of digits and more, which are a number of something rather than an amount."""
+
 
 @dataclass(frozen=True, slots=True)
 class Currency:
@@ -136,6 +145,12 @@ def _spanned(lexicon: Lexicon, low: str | None, rest: str) -> str:
     return f"{lexicon.numerals.number(low)} {lexicon.to} {rest}" if low else rest
 
 
+def digit_groups(lexicon: Lexicon, written: str) -> str:
+    """A phone number and the like: group by group, digit by digit."""
+    groups = ", ".join(lexicon.numerals.digits(group) for group in re.findall(r"\d+", written))
+    return f"{lexicon.symbols['+']} {groups}" if written.startswith("+") else groups
+
+
 def range_rule(lexicon: Lexicon) -> Rule:
     """10-20, 1990–1999, 3 – 5."""
     number = lexicon.numerals.pattern
@@ -153,5 +168,5 @@ def number_rules(lexicon: Lexicon) -> list[Rule]:
         rule(DIGITS, rf"(?<![\w.,])({numerals.pattern})(?!\w)", lambda found: numerals.number(found[1])),
         rule(DIGITS, r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])", " "),
         Rule("", re.compile(r"\d+"), lambda found: f" {numerals.code(found[0][:5000])} "),
-        symbols(lexicon.symbols),
+        symbols({**SILENT, **lexicon.symbols}),
     ]

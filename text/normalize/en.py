@@ -4,7 +4,16 @@ import re
 from typing import Final
 
 from text.normalize import web
-from text.normalize.amounts import money_rules, number_rules, range_rule, sign_rule, unit_rules
+from text.normalize.amounts import (
+    ABROAD,
+    DASHED,
+    digit_groups,
+    money_rules,
+    number_rules,
+    range_rule,
+    sign_rule,
+    unit_rules,
+)
 from text.normalize.en_dates import BARE_YEAR, DATE_RULES, TIME_RULES, YEAR_RULES
 from text.normalize.en_words import (
     ABBREVIATIONS,
@@ -17,7 +26,7 @@ from text.normalize.en_words import (
     WEB,
 )
 from text.normalize.numbers import roman
-from text.normalize.rules import DIGITS, Rule, apply, either, rule, straighten, tidy
+from text.normalize.rules import DIGITS, MARK_RULES, Rule, apply, either, rule, straighten, tidy
 
 _NUMERALS: Final = LEXICON.numerals
 _MAX_DENOMINATOR = 100
@@ -64,8 +73,7 @@ def _ratio(found: re.Match[str]) -> str:
 
 
 def _phone(found: re.Match[str]) -> str:
-    groups = [_NUMERALS.digits(group) for group in re.findall(r"\d+", found[0])]
-    return ("plus " if found[0].startswith("+") else "") + ", ".join(groups)
+    return digit_groups(LEXICON, found[0])
 
 
 def _ordinal(found: re.Match[str]) -> str:
@@ -166,11 +174,11 @@ _PHRASES: Final = [
 
 _CODES: Final = [
     rule("x", r"(?<!\w)0x([\dA-Fa-f]{1,16})(?!\w)", lambda found: "zero x " + " ".join(found[1])),
-    rule("+", r"(?<![\w+])\+\d{1,4}(?:[ .-]?\(\d{1,4}\))?(?:[ .-]?\d{1,4}){2,6}(?!\w)", _phone),
+    rule("+", ABROAD, _phone),
     rule("(", r"(?<!\w)\(\d{3}\) ?\d{3}[ .-]\d{4}(?!\w)", _phone),
     rule("-.", r"(?<![\w.-])(?:1[.-])?\d{3}([.-])\d{3}\1\d{4}(?![\w-])", _phone),
     rule("-", r"(?<![\w.,-])\d{3}-\d{4}(?![\w-])", _phone),
-    rule("-", r"(?<![\w.-])\d{1,18}(?:-\d{1,18}){2,8}(?![\w-])", _phone),
+    rule("-", DASHED, _phone),
     rule(
         DIGITS,
         rf"(?<!\w)({either(SOFTWARE)})[ -](\d{{1,4}}(?:\.\d{{1,4}}){{1,3}})(?![\w.]*\d)",
@@ -203,13 +211,6 @@ _ABBREVIATED: Final = [
     *_TITLES,
     rule(".", r"\bet al\.", "and others"),
     rule(".", rf"(?<![\w.])({either(ABBREVIATIONS)})\.(?!\w)", _abbreviation),
-]
-
-_MARKS: Final = [
-    rule("–", r"(?<=\w)–(?=\w)", "-"),
-    rule("-–", r"(?<=\s)(?:–|-{1,3})(?=\s)|(?<=\w)-{2,3}(?=\w)", "—"),
-    rule("-", r"(?<![\w-])-+(?=\w)|(?<=\w)-+(?![\w-])", " "),
-    rule("/", r"/{2,}", "/"),
 ]
 
 _NAMES: Final = [
@@ -245,7 +246,7 @@ _RULES: Final[list[Rule]] = [
     BARE_YEAR,
     *_ROMANS,
     *_ABBREVIATED,
-    *_MARKS,
+    *MARK_RULES,
     _LETTER_A,
     *number_rules(LEXICON),
 ]

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from text.normalize.en_words import LEXICON, MONTHS
+from text.normalize.numbers import full_year
 from text.normalize.rules import DIGITS, either, rule
 
 _NUMERALS: Final = LEXICON.numerals
@@ -30,15 +31,9 @@ def year(number: int) -> str:
     return f"{_NUMERALS.cardinal(century)} {'oh ' if rest < 10 else ''}{_NUMERALS.cardinal(rest)}"
 
 
-def _full_year(written: str) -> int:
-    if len(written) > 2:
-        return int(written)
-    return int(written) + (1900 if int(written) > 50 else 2000)
-
-
 def _date(month: int, day: int, written_year: str | None) -> str:
     said = f"{MONTHS[month - 1]} {_NUMERALS.ordinal(day)}"
-    return f"{said}, {year(_full_year(written_year))}" if written_year else said
+    return f"{said}, {year(full_year(written_year))}" if written_year else said
 
 
 def _iso(found: re.Match[str]) -> str:

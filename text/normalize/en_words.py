@@ -108,9 +108,9 @@ LEXICON: Final = Lexicon(
         "≈": "approximately", "≠": "does not equal", "≤": "is at most", "≥": "is at least", "<": "less than",
         ">": "greater than", "§": "section", "%": "percent", "‰": "per mille", "°": "degrees", "→": "to",
         "√": "square root of", "π": "pi", "∞": "infinity", "Ω": "ohms", "№": "number",
-        "©": "copyright", "®": "", "™": "", "€": "euros", "$": "dollars", "£": "pounds", "¥": "yen", "₹": "rupees",
-        "¢": "cents", "²": "squared", "³": "cubed", "@": "at", "/": "slash", "|": ",", "_": "", "\\": "", "^": "",
-        "*": "", "#": "", "~": "", "{": "", "}": "", "[": "", "]": "", "`": "", "·": "", "•": "", "¹": "", "º": "",
+        "©": "copyright", "€": "euros", "$": "dollars", "£": "pounds", "¥": "yen", "₹": "rupees",
+        "¢": "cents", "²": "squared", "³": "cubed", "@": "at", "/": "slash", "|": ",",
+        "~": "", "•": "", "¹": "", "º": "",
         "ª": "", "¬": "", "¦": "", "¶": "", "¤": "", "¨": "", "´": "", "¸": "", "¯": "",
     },
 )  # fmt: skip

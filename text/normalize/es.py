@@ -9,7 +9,6 @@ from text.normalize.numbers import Noun, Numerals
 from text.normalize.rules import DIGITS, apply, rule, straighten, tidy
 from text.normalize.web import Words
 
-_FEMININE_ENDING: Final = re.compile(r"(?:ciones|dades|(?<!m)(?<!di)(?<!dí)as?)$")
 _MASCULINE: Final = re.compile(r"(veinti)?uno$")
 _TEN_ORDINALS: Final = (
     "",
@@ -55,10 +54,6 @@ def _time(hour: int, minute: int, half: str) -> str:
     return said + end
 
 
-def _date(day: str, month: str, year: str) -> str:
-    return f"{day} de {month} de {year}" if year else f"{day} de {month}"
-
-
 def _ordinal(found: re.Match[str]) -> str:
     number, is_feminine = int(found[1]), found[2] in {"ª", "a"}
     if found[2] == "er":
@@ -75,14 +70,6 @@ _PLACES: Final = {
     "p": "página", "pp": "páginas", "pág": "página", "págs": "páginas", "cap": "capítulo", "vol": "volumen",
     "art": "artículo",
 }  # fmt: skip
-
-
-def _place(found: re.Match[str]) -> str:
-    return _PLACES[found[1].lower()] + " "
-
-
-def _decade(found: re.Match[str]) -> str:
-    return found[1] + _NUMERALS.cardinal(int(found[2]))
 
 
 def _counted(found: re.Match[str]) -> str:
@@ -144,8 +131,8 @@ _LEXICON: Final = Lexicon(
         "§": "sección", "%": "por ciento", "°": "grados", "→": "a", "√": "raíz de", "π": "pi", "∞": "infinito",
         "№": "número", "€": "euros", "$": "dólares", "£": "libras", "¥": "yenes", "²": "al cuadrado", "³": "al cubo",
         "½": "un medio", "¼": "un cuarto", "¾": "tres cuartos", "@": "arroba", "/": "barra", "~": "unos", "|": ",",
-        "©": "", "®": "", "™": "", "_": "", "\\": "", "^": "", "*": "", "#": "", "{": "", "}": "", "[": "", "]": "",
-        "`": "", "·": "", "•": "", "º": "", "ª": "",
+        "©": "",
+        "•": "", "º": "", "ª": "",
     },
 )  # fmt: skip
 
@@ -159,7 +146,7 @@ _CALENDAR: Final = romance.Calendar(
         "enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre",
         "diciembre",
     ),
-    first="uno", date=_date, time=_time,
+    first="uno", date=romance.linked_date, time=_time,
 )  # fmt: skip
 
 _ABBREVIATIONS: Final = {

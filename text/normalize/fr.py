@@ -33,10 +33,6 @@ def _time(hour: int, minute: int, half: str) -> str:
     )
 
 
-def _date(day: str, month: str, year: str) -> str:
-    return f"{day} {month} {year}".strip()
-
-
 def _ordinal(found: re.Match[str]) -> str:
     number = int(found[1])
     if number == 1:
@@ -76,8 +72,8 @@ _LEXICON: Final = Lexicon(
         "&": "et", "+": "plus", "=": "égale", "×": "fois", "÷": "divisé par", "±": "plus ou moins", "≈": "environ",
         "<": "inférieur à", ">": "supérieur à", "§": "paragraphe", "%": "pour cent", "°": "degrés", "→": "à",
         "€": "euros", "$": "dollars", "£": "livres", "¥": "yens", "²": "au carré", "³": "au cube", "№": "numéro",
-        "@": "arobase", "/": "sur", "|": ",", "½": "un demi", "¼": "un quart", "~": "environ", "_": "", "\\": "",
-        "^": "", "*": "", "#": "", "{": "", "}": "", "[": "", "]": "", "`": "", "©": "", "®": "", "™": "", "·": "",
+        "@": "arobase", "/": "sur", "|": ",", "½": "un demi", "¼": "un quart", "~": "environ",
+        "©": "",
     },
 )  # fmt: skip
 
@@ -88,7 +84,7 @@ _RULES: Final = romance.rules(
             "janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre",
             "décembre",
         ),
-        first="premier", date=_date, time=_time,
+        first="premier", date=romance.joined_date, time=_time,
     ),
     Words(
         dot="point", at="arobase", slash="slash", dash="tiret", underscore="tiret bas", colon="deux-points",

@@ -30,10 +30,6 @@ def _time(hour: int, minute: int, half: str) -> str:
     )
 
 
-def _date(day: str, month: str, year: str) -> str:
-    return f"{day} {month} {year}".strip()
-
-
 def _ordinal(found: re.Match[str]) -> str:
     said = _NUMERALS.ordinal(int(found[1]))
     return said[:-1] + "a" if found[2] == "ª" else said
@@ -74,8 +70,8 @@ _LEXICON: Final = Lexicon(
         "&": "e", "+": "più", "=": "uguale", "×": "per", "÷": "diviso", "±": "più o meno", "≈": "circa",
         "<": "minore di", ">": "maggiore di", "§": "paragrafo", "%": "per cento", "°": "gradi", "→": "a",
         "€": "euro", "$": "dollari", "£": "sterline", "¥": "yen", "²": "al quadrato", "³": "al cubo", "№": "numero",
-        "@": "chiocciola", "/": "barra", "|": ",", "½": "un mezzo", "¼": "un quarto", "~": "circa", "_": "", "\\": "",
-        "^": "", "*": "", "#": "", "{": "", "}": "", "[": "", "]": "", "`": "", "©": "", "®": "", "™": "", "·": "",
+        "@": "chiocciola", "/": "barra", "|": ",", "½": "un mezzo", "¼": "un quarto", "~": "circa",
+        "©": "",
     },
 )  # fmt: skip
 
@@ -86,7 +82,7 @@ _RULES: Final = romance.rules(
             "gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno", "luglio", "agosto", "settembre", "ottobre",
             "novembre", "dicembre",
         ),
-        first="primo", date=_date, time=_time,
+        first="primo", date=romance.joined_date, time=_time,
     ),
     Words(
         dot="punto", at="chiocciola", slash="barra", dash="trattino", underscore="trattino basso", colon="due punti",

@@ -148,6 +148,13 @@ def _english(number: int) -> str:
     return " ".join(reversed(groups)) or "zero"
 
 
+def full_year(written: str) -> int:
+    """A year of two digits lies between 1951 and 2050."""
+    if len(written) > 2:
+        return int(written)
+    return int(written) + (1900 if int(written) > 50 else 2000)
+
+
 def roman(numeral: str) -> int:
     """The value of a Roman numeral in capitals, 0 for what is none."""
     if not numeral or not _ROMAN.fullmatch(numeral):

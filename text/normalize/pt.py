@@ -29,10 +29,6 @@ def _time(hour: int, minute: int, half: str) -> str:
     return said + {"am": " da manhã", "pm": " da tarde" if hour < 7 or hour == 12 else " da noite"}.get(half, "")
 
 
-def _date(day: str, month: str, year: str) -> str:
-    return f"{day} de {month} de {year}" if year else f"{day} de {month}"
-
-
 def _ordinal(found: re.Match[str]) -> str:
     said = _NUMERALS.ordinal(int(found[1]))
     return re.sub(r"o(?=\s|$)", "a", said) if found[2] == "ª" else said
@@ -74,9 +70,8 @@ _LEXICON: Final = Lexicon(
         "&": "e", "+": "mais", "=": "igual a", "×": "vezes", "÷": "dividido por", "±": "mais ou menos",
         "≈": "aproximadamente", "<": "menor que", ">": "maior que", "§": "parágrafo", "%": "por cento", "°": "graus",
         "→": "a", "€": "euros", "$": "dólares", "£": "libras", "¥": "ienes", "²": "ao quadrado", "³": "ao cubo",
-        "№": "número", "@": "arroba", "/": "barra", "|": ",", "½": "meio", "¼": "um quarto", "~": "cerca de", "_": "",
-        "\\": "", "^": "", "*": "", "#": "", "{": "", "}": "", "[": "", "]": "", "`": "", "©": "", "®": "", "™": "",
-        "·": "",
+        "№": "número", "@": "arroba", "/": "barra", "|": ",", "½": "meio", "¼": "um quarto", "~": "cerca de",
+        "©": "",
     },
 )  # fmt: skip
 
@@ -87,7 +82,7 @@ _RULES: Final = romance.rules(
             "janeiro", "fevereiro", "março", "abril", "maio", "junho", "julho", "agosto", "setembro", "outubro",
             "novembro", "dezembro",
         ),
-        first="primeiro", date=_date, time=_time,
+        first="primeiro", date=romance.linked_date, time=_time,
     ),
     Words(
         dot="ponto", at="arroba", slash="barra", dash="hífen", underscore="sublinhado", colon="dois pontos",

@@ -6,9 +6,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from text.normalize import web
-from text.normalize.amounts import Lexicon, money_rules, number_rules, range_rule, sign_rule, unit_rules
-from text.normalize.numbers import Noun, roman
-from text.normalize.rules import DIGITS, Rule, either, rule
+from text.normalize.amounts import (
+    ABROAD,
+    DASHED,
+    Lexicon,
+    digit_groups,
+    money_rules,
+    number_rules,
+    range_rule,
+    sign_rule,
+    unit_rules,
+)
+from text.normalize.numbers import Noun, full_year, roman
+from text.normalize.rules import DIGITS, MARK_RULES, Rule, either, rule
 
 _UNITS: Final = (
     "km m cm mm kg g mg l ml h min s ms B kB MB GB TB W kW MW kWh V A Hz kHz MHz GHz km/h m/s m² m³ km² cm² ha °C °F ° "
@@ -63,16 +73,26 @@ def rules(
         *_math_rules(lexicon),
         range_rule(lexicon),
         *behind,
-        *_mark_rules(),
+        *MARK_RULES,
         *number_rules(lexicon),
     ]
+
+
+def linked_date(day: str, month: str, year: str) -> str:
+    """Tres de abril de dos mil."""
+    return f"{day} de {month} de {year}" if year else f"{day} de {month}"
+
+
+def joined_date(day: str, month: str, year: str) -> str:
+    """Trois avril deux mille."""
+    return f"{day} {month} {year}".strip()
 
 
 def _date_rules(lexicon: Lexicon, calendar: Calendar) -> list[Rule]:
     cardinal = lexicon.numerals.cardinal
 
     def said(day: int, month: int, year: str) -> str:
-        full = int(year) + (0 if len(year) > 2 else 1900 if int(year) > 50 else 2000) if year else 0
+        full = full_year(year) if year else 0
         first = calendar.first if day == 1 and calendar.first else cardinal(day)
         return calendar.date(first, calendar.months[month - 1], cardinal(full) if full else "")
 
@@ -109,17 +129,15 @@ def _date_rules(lexicon: Lexicon, calendar: Calendar) -> list[Rule]:
 
 def _code_rules(lexicon: Lexicon) -> list[Rule]:
     numerals = lexicon.numerals
-    plus = lexicon.symbols["+"]
 
     def phone(found: re.Match[str]) -> str:
-        groups = ", ".join(numerals.digits(group) for group in re.findall(r"\d+", found[0]))
-        return f"{plus} {groups}" if found[0].startswith("+") else groups
+        return digit_groups(lexicon, found[0])
 
     return [
-        rule("+", r"(?<![\w+])\+\d{1,4}(?:[ .-]?\(\d{1,4}\))?(?:[ .-]?\d{1,4}){2,6}(?!\w)", phone),
+        rule("+", ABROAD, phone),
         rule(" ", r"(?<![\w.,])[6789]\d{2}(?: \d{3}){2}(?! ?\d|\w)(?! (?:€|\$|%))", phone),
         rule(" ", r"(?<![\w.,])0\d(?: \d{2}){4}(?! ?\d|\w)", phone),
-        rule("-", r"(?<![\w.-])\d{1,18}(?:-\d{1,18}){2,8}(?![\w-])", phone),
+        rule("-", DASHED, phone),
         rule("-", r"\b([A-Z]{1,6})-(\d{1,18})(?!\w)", lambda found: f"{found[1]} {numerals.code(found[2])}"),
     ]
 
@@ -161,15 +179,6 @@ def _math_rules(lexicon: Lexicon) -> list[Rule]:
         rule("-", r"(?<=[=+(])-(?=\d)", f"{minus} "),
         rule("=", r"={2,}", "="),
         rule("/", rf"/(?=(?:{either(lexicon.rates)})\b)", f" {lexicon.per} "),
-    ]
-
-
-def _mark_rules() -> list[Rule]:
-    return [
-        rule("–", r"(?<=\w)–(?=\w)", "-"),
-        rule("-–", r"(?<=\s)(?:–|-{1,3})(?=\s)|(?<=\w)-{2,3}(?=\w)", "—"),
-        rule("-", r"(?<![\w-])-+(?=\w)|(?<=\w)-+(?![\w-])", " "),
-        rule("/", r"/{2,}", "/"),
     ]
 
 

@@ -39,6 +39,15 @@ def rule(needles: str, pattern: str, say: Said | str, *, any_case: bool = False)
     return Rule(needles, re.compile(pattern, re.IGNORECASE if any_case else 0), say)
 
 
+MARK_RULES: Final = (
+    rule("–", r"(?<=\w)–(?=\w)", "-"),
+    rule("-–", r"(?<=\s)(?:–|-{1,3})(?=\s)|(?<=\w)-{2,3}(?=\w)", "—"),
+    rule("-", r"(?<![\w-])-+(?=\w)|(?<=\w)-+(?![\w-])", " "),
+    rule("/", r"/{2,}", "/"),
+)
+"""Dashes and slashes that are left when numbers, ranges and addresses have taken theirs."""
+
+
 def apply(text: str, rules: Iterable[Rule]) -> str:
     """The text after all rules, one after the other."""
     for each in rules:
