@@ -22,7 +22,7 @@ serve: ## Install what is missing, then serve
 test: programs ## Check, then every test that needs no GPU
 	./setup.sh --dev
 	$(MAKE) check
-	$(PYTHON) -m pytest -q -m "not gpu and not unproven"
+	$(PYTHON) -m pytest -q -m "not gpu"
 
 test-all: programs ## The same with coverage and its gate, GPU tests included where there is one
 	./setup.sh --dev

@@ -13,7 +13,7 @@ usage() {
     cat <<'END'
 Usage: ./setup.sh [options]
 
-  --without-zh   leave out Chinese (about 35 MB to download; Python 3.11 and 3.12 only)
+  --without-zh   leave out Chinese (about 25 MB to download; Python 3.11 and 3.12 only)
   --with zh      take Chinese back in
   --with ja      add Japanese (about 110 MB to download)
   --dev          add what developers need: checks, tests, speech recognition for the tests; Japanese too
@@ -119,7 +119,7 @@ add_zh() {
     [ "$want_zh" = default ] && is_done "$stamps/zh" declined && return
     [ "$want_zh" = no ] && return
     if fits "$venv/bin/python" 11 12; then
-        add zh "Downloading Chinese, about 35 MB (./setup.sh --without-zh leaves it out) ..."
+        add zh "Downloading Chinese, about 25 MB (./setup.sh --without-zh leaves it out) ..."
     elif [ "$want_zh" = yes ]; then
         fail "Chinese needs Python 3.11 or 3.12, and venv/ has $("$venv/bin/python" -V)." \
             "Install one of them, remove venv/ and run ./setup.sh again."

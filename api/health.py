@@ -1,6 +1,7 @@
 """How things stand: `/health` for people and scripts, `/live` and `/ready` for supervisors."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
@@ -10,14 +11,25 @@ from telemetry.build_info import PRODUCT, build_version
 
 router = APIRouter()
 
-_GET = ["GET", "HEAD"]
-
 RETRY_S = 1
 """How soon a client that finds the server not ready may ask again."""
 
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 
-@router.api_route("/", methods=_GET)
-@router.api_route("/v1", methods=_GET)
+
+def _probe(path: str) -> Callable[[Handler], Handler]:
+    """A route for GET and HEAD, listed once."""
+
+    def add(handler: Handler) -> Handler:
+        router.add_api_route(path, handler, methods=["GET", "HEAD"], include_in_schema=False)
+        router.add_api_route(path, handler, methods=["GET"])
+        return handler
+
+    return add
+
+
+@_probe("/")
+@_probe("/v1")
 async def root() -> dict[str, Any]:
     """What this is, for whoever opens the address."""
     return {
@@ -29,7 +41,7 @@ async def root() -> dict[str, Any]:
     }
 
 
-@router.api_route("/health", methods=_GET)
+@_probe("/health")
 async def health(request: Request) -> JSONResponse:
     """Everything worth knowing; 503 only where the engine does not start at all."""
     status = _status(request)
@@ -52,13 +64,13 @@ async def health(request: Request) -> JSONResponse:
     )
 
 
-@router.api_route("/live", methods=_GET)
+@_probe("/live")
 async def live() -> dict[str, str]:
     """The process answers."""
     return {"status": "ok"}
 
 
-@router.api_route("/ready", methods=_GET)
+@_probe("/ready")
 async def ready(request: Request) -> JSONResponse:
     """Whether a request would be spoken now instead of waiting for the model; 503 with the reason otherwise."""
     status = _status(request)

@@ -1,14 +1,16 @@
 """JSON or form, bounded, to one frozen request."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
-from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from api.schemas import SpeechBody
 from audio.formats import CONTAINERS
@@ -25,7 +27,8 @@ BYTES_PER_CHAR = 12
 OTHER_FIELDS_BYTES = 2**16
 """Room in a body without an upload for everything that is not the text."""
 
-_FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
+MAX_FIELDS = 64
+"""In a form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,11 @@ async def parse_speech(request: Request, limits: ServerSettings, *, always_strea
     Raises InvalidValue or TooLarge; Starlette's ClientDisconnect where the client left before its end.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind in _FORMS:
-        fields, has_sample = await _form(request, kind, limits)
+    has_sample = False
+    if kind == "multipart/form-data":
+        fields, has_sample = await _multipart(request, limits)
     else:
-        fields, has_sample = await _json(request, limits), False
+        fields = await _fields_alone(request, limits, is_form=kind == "application/x-www-form-urlencoded")
     body = _validated({name: value for name, value in fields.items() if value is not None})
     if len(body.input) > limits.max_input_chars:
         raise TooLarge(
@@ -84,9 +88,14 @@ def _validated(fields: Mapping[str, Any]) -> SpeechBody:
         raise InvalidValue(f"Invalid '{name}': {first['msg']}.", param=name) from None
 
 
-async def _json(request: Request, limits: ServerSettings) -> Mapping[str, Any]:
+async def _fields_alone(request: Request, limits: ServerSettings, *, is_form: bool) -> Mapping[str, Any]:
+    """A body that can hold no sample. JSON that curl calls a form, for want of a header, is taken as JSON."""
     limit = min(limits.max_body_bytes, limits.max_input_chars * BYTES_PER_CHAR + OTHER_FIELDS_BYTES)
     data = b"".join([piece async for piece in _bounded(request, limit)])
+    return _form(data) if is_form and not data.lstrip().startswith(b"{") else _json(data)
+
+
+def _json(data: bytes) -> Mapping[str, Any]:
     try:
         fields = json.loads(data)
     except (ValueError, RecursionError):
@@ -96,38 +105,63 @@ async def _json(request: Request, limits: ServerSettings) -> Mapping[str, Any]:
     return fields
 
 
+def _form(data: bytes) -> Mapping[str, Any]:
+    try:
+        return _texts(parse_qsl(data.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
+    except ValueError:
+        raise InvalidValue("The body is not a valid form in UTF-8.") from None
+
+
 class _InMemoryParser(MultiPartParser):
-    """An upload stays in memory, where the bound on the body bounds it too; nothing private goes to a shared disk."""
+    """An upload stays in memory, where the bound on the body bounds it too; nothing private goes to a shared disk.
+
+    Stricter than its base: text that is not in the form's charset, and a form without its end, are errors.
+    """
 
     spool_max_size = 2**62
+    _is_whole = False
+
+    def on_part_end(self) -> None:
+        if self._current_part.file is None:
+            with suppress(LookupError):  # an unknown charset is left to the base
+                self._current_part.data.decode(self._charset)
+        super().on_part_end()
+
+    def on_end(self) -> None:
+        self._is_whole = True
+
+    async def parse(self) -> FormData:
+        form = await super().parse()
+        if not self._is_whole:
+            for file in self._files_to_close_on_error:
+                file.close()
+            raise MultiPartException("The form has no end.")
+        return form
 
 
-async def _form(request: Request, kind: str, limits: ServerSettings) -> tuple[Mapping[str, Any], bool]:
+async def _multipart(request: Request, limits: ServerSettings) -> tuple[Mapping[str, Any], bool]:
+    """The text fields, and whether a sample came with them; a browser sends a file field left empty without a name."""
     stream = _bounded(request, limits.max_body_bytes)
     try:
-        if kind == "multipart/form-data":
-            parser = _InMemoryParser(
-                request.headers, stream, max_files=4, max_fields=64, max_part_size=limits.max_body_bytes
-            )
-            form = await parser.parse()
-        else:
-            form = await FormParser(request.headers, stream).parse()
-    except (MultiPartException, KeyError, UnicodeDecodeError):
-        raise InvalidValue("The body is not a valid form.") from None
+        form = await _InMemoryParser(
+            request.headers, stream, max_files=4, max_fields=MAX_FIELDS, max_part_size=limits.max_body_bytes
+        ).parse()
+    except (MultiPartException, KeyError, UnicodeError):
+        raise InvalidValue("The body is not a valid form in UTF-8.") from None
     try:
-        return _fields(form)
+        files = [file for name in SAMPLE_FIELDS if isinstance(file := form.get(name), UploadFile)]
+        return _texts(form.multi_items()), any(file.filename or file.size for file in files)
     finally:
         await form.close()
 
 
-def _fields(form: FormData) -> tuple[Mapping[str, Any], bool]:
-    """The text fields, an empty one counting as absent unless it is the text itself; and whether a sample is there."""
-    fields = {
+def _texts(items: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
+    """The text fields of a form; an empty one counts as absent unless it is one that must not be empty."""
+    return {
         name: value
-        for name, value in form.multi_items()
+        for name, value in items
         if isinstance(value, str) and (value or name in ("input", "voice", "response_format"))
     }
-    return fields, any(isinstance(form.get(name), UploadFile) for name in SAMPLE_FIELDS)
 
 
 async def _bounded(request: Request, limit: int) -> AsyncGenerator[bytes, None]:

@@ -1,10 +1,13 @@
 """The fields of a request for speech: OpenAI's, and ours beside them."""
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from core.speech import AudioFormat
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def _no_bool(value: Any) -> Any:
@@ -22,11 +25,12 @@ def _whole_text(value: Any) -> Any:
     if isinstance(value, str):
         if not value.strip():
             raise ValueError("should hold text to speak")
-        if any("\ud800" <= char <= "\udfff" for char in value):
+        if _HALF.search(value):
             raise ValueError("holds half of a Unicode surrogate pair")
     return value
 
 
+Format = Annotated[AudioFormat, WithJsonSchema({"type": "string", "enum": [*AudioFormat]})]  # a reference would dangle
 Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
 Whole = Annotated[int, BeforeValidator(_no_bool)]
 
@@ -41,7 +45,7 @@ class SpeechBody(BaseModel):
     voice: Annotated[str, BeforeValidator(_voice_name)] | None = Field(
         None, min_length=1, description='A voice\'s name, or {"id": name}. Absent: the default voice.'
     )
-    response_format: AudioFormat | None = Field(None, description="mp3 where absent; wav on the streaming path.")
+    response_format: Format | None = Field(None, description="mp3 where absent; wav on the streaming path.")
     speed: Number = Field(1.0, ge=0.25, le=4, description="Above 1 is faster, at the same pitch.")
     stream_format: Literal["audio", "sse"] = Field("audio", description="sse: events with base64 audio.")
     stream: bool | None = Field(None, description="Send while speaking. Absent: as the format allows.")

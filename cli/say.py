@@ -27,7 +27,10 @@ def say(
     ending = output.suffix.lstrip(".").lower()
     if ending not in list(AudioFormat):
         raise typer.BadParameter(f"The file should end in one of {', '.join(AudioFormat)}.", param_hint="--output")
-    spoken = sys.stdin.read() if text == "-" else text
+    try:
+        spoken = sys.stdin.read() if text == "-" else text
+    except UnicodeDecodeError:
+        raise typer.BadParameter("Standard input should be text in UTF-8.", param_hint="TEXT") from None
     if not spoken.strip():
         raise typer.BadParameter("There is nothing to say.", param_hint="TEXT")
     format = AudioFormat(ending)

@@ -112,6 +112,8 @@ def load_settings(**overrides: Any) -> Settings:
             groups[name] = group(**own)
         except ValidationError as error:
             problems += [f"{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors()]
+        except UnicodeDecodeError:
+            raise SettingsError(f"{PROJECT / '.env'}: The file should be in UTF-8.") from None
     if problems:
         raise SettingsError("\n".join(problems))
     return Settings(**groups)

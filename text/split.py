@@ -23,6 +23,7 @@ _SPACE = re.compile(r"\s")
 _LINK_WORD = re.compile(
     r"\s(?=(?:and|or|but|because|that|which|who|when|while|with|from|into|about|after|before|for|in|on|to|of|at|by|over"
     r"|under|through|between|as|if|than|near|during|without|against|since|until"
+    r"|is|are|was|were|has|have|had|will|would|can|could|should|must|may|might"
     r"|y|o|que|porque|cuando|con|de|en|para|et|ou|qui|quand|avec|dans|pour|e|che|quando|com|em|und|oder|dass)\s)",
     re.IGNORECASE,
 )

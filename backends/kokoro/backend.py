@@ -22,7 +22,7 @@ from audio.join import Trimmer, silence
 from backends.base import BackendError, Stop
 from backends.kokoro import phonemes
 from backends.kokoro.model import SHA256, weights
-from backends.kokoro.packs import load_pack, pack_for, voices
+from backends.kokoro.packs import style_of, voices
 from core.settings import PROJECT
 from core.speech import Reference, Samples, Task, Traits
 
@@ -90,8 +90,8 @@ class KokoroBackend:
         )
 
     def prepare(self, reference: Reference) -> str:
-        """The voice's name; its pack follows from the language of each utterance. Raises KeyError where unknown."""
-        pack_for(reference.key, "en")
+        """The voice's name; its style follows from the language of each utterance. Raises KeyError where unknown."""
+        style_of(reference.key, "en")
         return reference.key
 
     def speak(self, task: Task, voice: str, stop: Stop) -> Iterator[Samples]:
@@ -109,9 +109,9 @@ class KokoroBackend:
 
     def _call(self, text: str, language: str, voice: str, speed: float) -> list[_Call]:
         spelled = phonemes.cut(self._phonemizer.spell(text, language), MAX_PHONEMES)
-        pack = load_pack(pack_for(voice, language))
+        styles = style_of(voice, language)
         tokens = [found for piece in spelled if (found := phonemes.ids(piece))]
-        return [_Call(each, phonemes.style_row(pack, len(each)), speed) for each in tokens]
+        return [_Call(each, phonemes.style_row(styles, len(each)), speed) for each in tokens]
 
     @contextmanager
     def _session(self, *, wants_sound_soon: bool) -> Iterator[ort.InferenceSession]:

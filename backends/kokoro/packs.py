@@ -6,7 +6,7 @@ A pack is float16 of shape (510, 256): one style vector for each length of an ut
 
 import sys
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +36,7 @@ OPENAI_PACKS: Final[Mapping[str, str]] = {
 """OpenAI's names. Chosen so that a speaker encoder tells them apart."""
 
 LANGUAGE_PACKS: Final[Mapping[str, tuple[str, str]]] = {
-    "zh": ("zf_xiaobei", "zm_yunxi"),
+    "zh": ("zf_xiaobei", "zm_yunjian"),
     "ja": ("jf_alpha", "jm_kumo"),
     "es": ("ef_dora", "em_alex"),
     "fr": ("ff_siwis", "im_nicola"),
@@ -60,23 +60,32 @@ def voices() -> tuple[Voice, ...]:
     return tuple(Voice(name, name[3:].title(), _LANGUAGES[name[0]]) for name in SHIPPED)
 
 
-def pack_for(voice: str, language: str) -> str:
-    """The pack that lets `voice` (OpenAI's name or a pack's) speak `language`. Raises KeyError for an unknown voice.
+OWN_SHARE: Final = 0.35
+"""Of a voice's own pack in the mix through which it speaks another language.
 
-    A pack speaks its own language; another one is spoken by a pack of that language and of the same gender.
+With it the voice stays itself, and English words in a Chinese sentence are understood: 13 % of the characters of eight
+such sentences came back wrong from a recogniser, 23 % with the language's pack alone.
+"""
+
+
+@lru_cache(maxsize=32)
+def style_of(voice: str, language: str) -> Samples:
+    """Style vectors by which `voice` (OpenAI's name or a pack's) speaks `language`, float32 of shape (510, 256).
+
+    A pack speaks its own language. Another one is spoken by a mix with the pack of that language and of the same
+    gender. Raises KeyError for an unknown voice.
     """
-    pack = OPENAI_PACKS.get(voice, voice)
-    if pack not in SHIPPED:
-        raise KeyError(voice)
-    if _LANGUAGES[pack[0]] == language or language not in LANGUAGE_PACKS:
-        return pack
+    name = OPENAI_PACKS.get(voice, voice)
+    own = _load(name)
+    if _LANGUAGES[name[0]] == language or language not in LANGUAGE_PACKS:
+        return own
     woman, man = LANGUAGE_PACKS[language]
-    return woman if pack[1] == "f" else man
+    return OWN_SHARE * own + (1 - OWN_SHARE) * _load(woman if name[1] == "f" else man)
 
 
-@cache
-def load_pack(name: str) -> Samples:
-    """Style vectors of a pack, float32 of shape (510, 256)."""
+def _load(name: str) -> Samples:
+    if name not in SHIPPED:
+        raise KeyError(name)
     with np.load(FILE) as packs:
         return np.asarray(packs[name], np.float32)
 

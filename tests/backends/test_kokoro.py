@@ -19,21 +19,30 @@ def test_every_name_has_a_pack_of_its_own():
     assert sorted(packs.OPENAI_PACKS) == sorted(OPENAI_NAMES)
     assert len(set(packs.OPENAI_PACKS.values())) == 13
     for name in packs.SHIPPED:
-        assert packs.load_pack(name).shape == (packs.ROWS, packs.WIDTH)
-        assert np.isfinite(packs.load_pack(name)).all()
+        styles = packs.style_of(name, "en")
+        assert styles.shape == (packs.ROWS, packs.WIDTH)
+        assert np.isfinite(styles).all()
 
 
-@pytest.mark.parametrize("language", packs.LANGUAGE_PACKS)
-@pytest.mark.parametrize(("voice", "gender"), [("nova", "f"), ("onyx", "m")])
-def test_a_name_speaks_another_language_through_a_pack_of_its_gender(voice, gender, language):
-    assert packs.pack_for(voice, language)[1] == gender
+@pytest.mark.parametrize(("language", "pair"), packs.LANGUAGE_PACKS.items())
+@pytest.mark.parametrize(("voice", "number"), [("nova", 0), ("onyx", 1)])
+def test_a_name_speaks_another_language_nearest_to_a_pack_of_its_gender(language, pair, voice, number):
+    styles = packs.style_of(voice, language)
+    far = {name: np.linalg.norm(styles - packs.style_of(name, "en")) for name in packs.SHIPPED}
+    assert min(far, key=far.get) == pair[number]
+    assert far[pair[number]] > 0
+
+
+@pytest.mark.parametrize("language", [*packs.LANGUAGE_PACKS, "en"])
+def test_all_names_differ_in_every_language(language):
+    assert len({packs.style_of(name, language).tobytes() for name in OPENAI_NAMES}) == 13
 
 
 def test_a_pack_speaks_its_own_language_and_an_unknown_voice_none():
-    assert packs.pack_for("zf_xiaobei", "zh") == "zf_xiaobei"
-    assert packs.pack_for("fable", "en") == "bm_fable"
+    assert (packs.style_of("fable", "en") == packs.style_of("bm_fable", "en")).all()
+    assert (packs.style_of("zf_xiaobei", "zh") == packs.style_of("zf_xiaobei", "en")).all()
     with pytest.raises(KeyError):
-        packs.pack_for("../../etc/passwd", "en")
+        packs.style_of("../../etc/passwd", "en")
 
 
 @pytest.mark.parametrize(
@@ -45,6 +54,23 @@ def test_any_text_is_spelled_in_the_model_s_alphabet(phonemizer, text):
 
 def test_an_accent_does_not_end_a_word(phonemizer):
     assert phonemizer.spell("café", "en") == phonemizer.spell("cafe", "en")
+
+
+@pytest.mark.parametrize(
+    ("foreign", "english"),
+    [("Иван", "Ivan"), ("straße", "strasse"), ("Łukasz", "Lukasz"), ("œuvre", "oeuvre"), ("Αθήνα", "Athina")],
+)
+def test_a_letter_that_english_lacks_is_not_guessed_at(phonemizer, foreign, english):
+    assert phonemizer.spell(f"Say {foreign} now.", "en") == phonemizer.spell(f"Say {english} now.", "en")
+
+
+@pytest.mark.parametrize("word", ["abcdefghij" * 20, "geschwindigkeitsbegrenzung", "Q" * 40])
+def test_a_long_word_that_no_dictionary_has_is_spelled_to_its_end(phonemizer, word):
+    assert len(phonemizer.spell(word, "en")) > len(word) * 0.8
+
+
+def test_a_long_name_of_a_program_is_read_word_by_word(phonemizer):
+    assert phonemizer.spell("getUserAccountBalance", "en") == phonemizer.spell("get User Account Balance", "en")
 
 
 @pytest.mark.parametrize("size", [1, 239, 240, 241, 1000])

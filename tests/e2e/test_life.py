@@ -10,6 +10,7 @@ import time
 import httpx
 import psutil
 import pytest
+from openai import InternalServerError, OpenAI
 
 from harness.server import PROJECT, Server, free_port, running_server
 
@@ -113,6 +114,34 @@ def test_an_engine_that_does_not_start_says_why(tmp_path):
         assert int(answer.headers["retry-after"]) >= 1
         assert server.http.get("/health").status_code == 503
         assert "run setup" in server.http.get("/ready").json()["reason"]
+    finally:
+        server.stop()
+
+
+def test_openai_s_client_asks_again_as_often_and_as_late_as_it_is_told(tmp_path):
+    server = Server(tmp_path, TTS_BACKEND="tone_backend:make_broken")
+    asked_at = []
+    http = httpx.Client(event_hooks={"request": [lambda _: asked_at.append(time.monotonic())]})
+    try:
+        server.wait_until("/live")
+        told_s = int(server.speak("one two").headers["retry-after"])
+        with (
+            OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=1, http_client=http) as client,
+            pytest.raises(InternalServerError, match="run setup"),
+        ):
+            client.audio.speech.create(model="tts-1", voice="alloy", input="one two")
+        first, second = asked_at
+        assert second - first >= told_s
+    finally:
+        server.stop()
+
+
+def test_openai_s_client_gets_its_speech_from_a_server_that_is_just_starting(tmp_path):
+    server = Server(tmp_path, TTS_BACKEND="tone_backend:make")
+    try:
+        with OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=6) as client:
+            speech = client.audio.speech.create(model="tts-1", voice="alloy", input="one two", response_format="pcm")
+        assert speech.content
     finally:
         server.stop()
 

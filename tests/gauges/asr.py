@@ -4,6 +4,7 @@ import importlib.resources
 import re
 import shutil
 import unicodedata
+import warnings
 from functools import cache
 from pathlib import Path
 
@@ -81,6 +82,8 @@ def _characters(text: str) -> str:
 
 
 def _kana(text: str) -> str:
-    import pyopenjtalk
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the library that it finds words with
+        import pyopenjtalk
 
     return "".join(char for char in pyopenjtalk.g2p(text, kana=True) if char.isalpha())

@@ -15,8 +15,8 @@ FFT, WINDOW, HOP, MELS, FRAMES, STEP = 512, 400, 160, 40, 80, 40
 def embed(samples: np.ndarray, rate: int) -> np.ndarray:
     """A voice as a vector of length 1, shape (256,)."""
     mel = _log_mel(resample(samples, rate, 16_000))
-    starts = range(0, max(1, mel.shape[1] - FRAMES + 1), STEP)
-    windows = np.stack([mel[:, start : start + FRAMES] for start in starts]).astype(np.float32)
+    starts = range(0, max(1, len(mel) - FRAMES + 1), STEP)
+    windows = np.stack([mel[start : start + FRAMES] for start in starts]).astype(np.float32)
     vectors = _encoder().run(["embedding"], {"mel_window": windows})[0]
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     mean = vectors.mean(axis=0)
@@ -38,7 +38,7 @@ def _log_mel(samples: np.ndarray) -> np.ndarray:
     frames = np.lib.stride_tricks.sliding_window_view(samples, FFT)[::HOP]
     window = np.pad(np.hamming(WINDOW + 1)[:-1], (FFT - WINDOW) // 2)
     power = np.abs(np.fft.rfft(frames * window, axis=1)) ** 2
-    return np.log10(_mel_filters() @ power.T + 1e-10)
+    return np.log10(power @ _mel_filters().T + 1e-10)
 
 
 @cache

@@ -1,0 +1,171 @@
+"""Prints one line a figure: what was measured, the server's median, what it is held against, and the limit."""
+
+import argparse
+import statistics
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+
+from bench.bare import Bare, side_by_side
+from bench.ear import first_sound_s, read
+from tests.harness.server import Server, running_server
+
+HUNDRED_CHARS = (
+    "The garden behind the old house is open to everyone who likes to sit and read there on warm summer days."
+)
+OPENING = "Good morning to you all."
+BUSY = "The garden behind the old house is open to everyone who likes to read there."
+PARAGRAPH = (
+    "Our train leaves from platform seven at noon. The weather will be cold, with some rain in the evening. "
+    "She bought three apples, a loaf of bread and some cheese. Turn left at the second corner and walk to the bridge. "
+)
+LONG_TEXT = (PARAGRAPH * 100)[:20_000]
+READ_S = 30.0
+"""How long the long text is read while memory is watched."""
+
+Measure = Callable[[], float]
+
+
+def main() -> None:
+    """Measure what is asked for, all by default."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure the server on this machine.")
+    parser.add_argument("--runs", type=int, default=12, help="alternating runs of each side (default 12)")
+    parser.add_argument("--only", choices=FIGURES, nargs="+", default=list(FIGURES), help="figures to measure")
+    options = parser.parse_args()
+    bare = Bare()
+    with tempfile.TemporaryDirectory() as folder, running_server(Path(folder)) as server:
+        print(f"{psutil.cpu_count()} cores, {bare.traits.slots} slots, medians of {options.runs} alternating runs")
+        for name in options.only:
+            FIGURES[name](server, bare, options.runs)
+
+
+def first_sound_alone(server: Server, bare: Bare, runs: int) -> None:
+    """First sound of a short text on an idle machine."""
+    utterance = bare.utterances(OPENING)[0]
+    ours, theirs = alternate(runs, lambda: server_first_sound(server, OPENING), lambda: bare.speak(utterance))
+    print_extra("first sound, idle", ours, theirs, limit_ms=15)
+
+
+def first_sound_busy(server: Server, bare: Bare, runs: int) -> None:
+    """The same while every other slot is busy."""
+    utterance, busy = bare.utterances(OPENING)[0], bare.utterances(BUSY)
+    others = bare.traits.slots - 1
+
+    def ours() -> float:
+        with repeated(lambda: read(server.http, BUSY), others):
+            return server_first_sound(server, OPENING, is_idle=False)
+
+    def theirs() -> float:
+        with repeated(lambda: [bare.speak(each) for each in busy], others):
+            return bare.speak(utterance)
+
+    print_extra("first sound, all slots busy", *alternate(runs, ours, theirs), limit_ms=60)
+
+
+def long_text(server: Server, bare: Bare, runs: int) -> None:
+    """First sound of 20 000 characters against their first sentence alone; then what memory they need."""
+    short = LONG_TEXT.split(".", 1)[0] + "."
+    ours, theirs = alternate(
+        runs, lambda: server_first_sound(server, LONG_TEXT), lambda: server_first_sound(server, short)
+    )
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    print_line("first sound of 20 000 characters / of their first sentence", f"{ratio:.2f}", "1.10", ratio <= 1.10)
+    read(server.http, LONG_TEXT, READ_S)
+    for name, process, limit in (
+        ("server", psutil.Process(server.process.pid), 150),
+        ("worker", server.workers[0], 900),
+    ):
+        peak = peak_mb(process)
+        print_line(f"peak memory of the {name}", f"{peak:.0f} MB", f"{limit} MB", peak <= limit)
+
+
+def sentence(server: Server, bare: Bare, runs: int) -> None:
+    """First sound of a sentence of 100 characters on an idle machine."""
+    ours = statistics.median(server_first_sound(server, HUNDRED_CHARS) for _ in range(runs))
+    print_line(f"first sound of {len(HUNDRED_CHARS)} characters", f"{ours:.2f} s", "0.80 s", ours <= 0.8)
+
+
+def throughput(server: Server, bare: Bare, runs: int) -> None:
+    """Two users against two threads that make the same calls of the session."""
+    texts = [PARAGRAPH, PARAGRAPH]
+    calls = [bare.calls(text) for text in texts]
+
+    def ours() -> float:
+        with httpx.Client(base_url=server.url, timeout=600) as http:
+            return side_by_side([[lambda text=text: read(http, text)] for text in texts])  # type: ignore[misc]
+
+    taken, ideal = alternate(runs, ours, lambda: side_by_side(calls))
+    share = statistics.median(theirs / mine for mine, theirs in zip(taken, ideal, strict=True))
+    print_line("audio of two users / of two threads on the bare session", f"{share:.1%}", "92 %", share >= 0.92)
+
+
+FIGURES = {
+    "first-sound": first_sound_alone,
+    "busy": first_sound_busy,
+    "long-text": long_text,
+    "sentence": sentence,
+    "throughput": throughput,
+}
+
+
+def server_first_sound(server: Server, text: str, *, is_idle: bool = True) -> float:
+    """First sound, once the server has nothing else to do."""
+    if is_idle:
+        server.wait_until_idle()
+    return first_sound_s(server.http, text)
+
+
+def alternate(runs: int, ours: Measure, theirs: Measure) -> tuple[list[float], list[float]]:
+    """Both in turn, after one of each that is not counted, so that the machine's own drift strikes both alike."""
+    ours()
+    theirs()
+    pairs = [(ours(), theirs()) for _ in range(runs)]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+@contextmanager
+def repeated(work: Callable[[], object], threads: int) -> Iterator[None]:
+    """Do `work` again and again in that many threads meanwhile."""
+    is_over = threading.Event()
+
+    def loop() -> None:
+        while not is_over.is_set():
+            work()
+
+    running = [threading.Thread(target=loop) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    is_over.wait(0.3)  # every slot is taken by then
+    try:
+        yield
+    finally:
+        is_over.set()
+        for thread in running:
+            thread.join()
+
+
+def peak_mb(process: psutil.Process) -> float:
+    """The most memory that a process has held."""
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:", 1)[1].split()[0]) / 1024
+
+
+def print_extra(name: str, ours: list[float], theirs: list[float], *, limit_ms: float) -> None:
+    """What the server adds to the backend's own time."""
+    extra = statistics.median(mine - bare for mine, bare in zip(ours, theirs, strict=True)) * 1000
+    both = f"{statistics.median(ours):.3f} s against {statistics.median(theirs):.3f} s of the bare backend"
+    print_line(f"{name}: {both}, more by", f"{extra:.0f} ms", f"{limit_ms:.0f} ms", extra <= limit_ms)
+
+
+def print_line(name: str, found: str, limit: str, is_met: bool) -> None:
+    """One figure."""
+    print(f"{'ok    ' if is_met else 'MISSED'} {name}: {found} (limit {limit})", flush=True)
+
+
+if __name__ == "__main__":
+    main()

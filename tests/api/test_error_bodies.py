@@ -1,0 +1,81 @@
+"""Every refusal in OpenAI's shape, with the headers by which its clients decide whether to come again."""
+
+import asyncio
+import json
+
+import httpx
+import pytest
+
+from api.app import create_app
+from api.errors import error_response
+from core.errors import (
+    CloningNotSupported,
+    DeadlineExceeded,
+    InvalidValue,
+    Overloaded,
+    SpeechError,
+    SynthesisFailed,
+    TooLarge,
+    Unavailable,
+    UnknownVoice,
+    UnsupportedLanguage,
+)
+from core.settings import load_settings
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind", "code", "param"),
+    [
+        (InvalidValue("No.", param="speed"), 422, "invalid_request_error", "invalid_value", "speed"),
+        (UnknownVoice(("alloy",)), 400, "invalid_request_error", "unknown_voice", "voice"),
+        (UnsupportedLanguage("No."), 400, "invalid_request_error", "unsupported_language", "language"),
+        (CloningNotSupported("No.", param="x"), 400, "invalid_request_error", "cloning_not_supported", "x"),
+        (TooLarge("No."), 413, "invalid_request_error", "too_large", None),
+        (Unavailable("No."), 503, "server_error", "unavailable", None),
+        (Overloaded("No."), 503, "overloaded_error", "overloaded", None),
+        (DeadlineExceeded("No."), 504, "server_error", "deadline_exceeded", None),
+        (SynthesisFailed("No."), 500, "server_error", "synthesis_failed", None),
+        (SpeechError("No."), 500, "server_error", "internal_error", None),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, SpeechError) else "",
+)
+def test_an_error_is_told_in_openai_s_shape(
+    error: SpeechError, status: int, kind: str, code: str, param: str | None
+) -> None:
+    answer = error_response(error)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/json"
+    expected = {"message": error.message, "type": kind, "param": param, "code": code}
+    assert json.loads(bytes(answer.body)) == {"error": expected}
+
+
+@pytest.mark.parametrize(
+    ("error", "after", "should"),
+    [
+        pytest.param(Unavailable("No."), "5", None, id="a moment where nothing better is known"),
+        pytest.param(Overloaded("No.", retry_after_s=42), "42", None, id="what the queue says"),
+        pytest.param(Overloaded("No.", retry_after_s=0), "1", None, id="never at once"),
+        pytest.param(SynthesisFailed("No."), None, "false", id="what was tried here is not tried again"),
+        pytest.param(InvalidValue("No."), None, None, id="a mistake of the client's"),
+        pytest.param(DeadlineExceeded("No."), None, None, id="too late"),
+    ],
+)
+def test_clients_are_told_when_to_come_again(error: SpeechError, after: str | None, should: str | None) -> None:
+    headers = error_response(error).headers
+    assert (headers.get("retry-after"), headers.get("x-should-retry")) == (after, should)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("GET", "/v1/audio/speech", {"POST"}), ("PUT", "/v1/models", {"GET"}), ("POST", "/live", {"GET", "HEAD"})],
+)
+def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allowed: set[str]) -> None:
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(create_app(load_settings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.request(method, path)
+
+    answer = asyncio.run(ask())
+    assert answer.status_code == 405
+    assert set(answer.headers["allow"].split(", ")) == allowed
+    assert answer.json()["error"]["code"] == "method_not_allowed"
