@@ -86,4 +86,4 @@ def _kana(text: str) -> str:
         warnings.simplefilter("ignore", DeprecationWarning)  # of the library that it finds words with
         import pyopenjtalk
 
-    return "".join(char for char in pyopenjtalk.g2p(text, kana=True) if char.isalpha())
+        return "".join(char for char in pyopenjtalk.g2p(text, kana=True) if char.isalpha())

@@ -10,6 +10,7 @@ from text.normalize.hi import normalize_hi
 from text.normalize.it import normalize_it
 from text.normalize.pt import normalize_pt
 from text.normalize.rules import straighten, tidy
+from text.normalize.zh import normalize_zh
 
 BLOCK_CHARS = 500
 """Lines are put together up to this length, for a rule costs some time even where it finds nothing."""
@@ -21,6 +22,7 @@ _LANGUAGES: Final[Mapping[str, Callable[[str], str]]] = {
     "hi": normalize_hi,
     "it": normalize_it,
     "pt": normalize_pt,
+    "zh": normalize_zh,
 }
 
 
