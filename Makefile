@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help install serve test test-all check fix bench docs clean lock programs
 
+# What the tests and benchmarks run onnxruntime for shall be reported to nobody; the server sees to itself.
+export ORT_DISABLE_TELEMETRY := 1
+
 PYTHON := venv/bin/python
 ROOMS := main_tts.py api audio backends cli core pool scheduler synthesis telemetry text voices
 COMPILE := $(PYTHON) -m uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest \

@@ -10,6 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # for the gauges, which import onnxruntime by themselves
+
 FAKES = Path(__file__).parent / "fakes"
 
 

@@ -60,6 +60,11 @@ _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\u3007"
 _KANA = "\u3041-\u30ff"
 _RUNS = re.compile(f"[{_HAN}{_KANA}]+|[^{_HAN}{_KANA}]+")
 _LATIN_RUNS = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'’ -]*|[^A-Za-zÀ-ɏ]+")
+_LATIN_WORD = re.compile(r"^[A-Za-zÀ-ɏ].*[a-zß-ɏ]", re.DOTALL)
+_PARTICLES = {"は": "わ", "へ": "え"}
+_PARTICLE = re.compile(r"^(?:は(?![いじるずっ])|へ)")
+"""Sounded otherwise than they are written, which the speller cannot know of the first sign of a text."""
+
 _CLAUSES = re.compile(f"[{re.escape(_MARKS)}¿¡]+|[^{re.escape(_MARKS)}¿¡]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LONG_WORD = re.compile(r"[A-Za-z]{20,}")
@@ -116,8 +121,8 @@ class Phonemizer:
 
     def _runs(self, text: str, language: str) -> Iterator[tuple[str, str]]:
         """The text in runs of one script, each with the language whose speller reads it."""
-        if language == "ja":  # its speller reads kanji, kana and Latin letters in one sentence
-            yield text, "ja"
+        if language == "ja":
+            yield from self._japanese_runs(text)
             return
         for run in _RUNS.findall(text):
             if not re.match(f"[{_HAN}{_KANA}]", run):
@@ -126,6 +131,18 @@ class Phonemizer:
             own = "ja" if re.search(f"[{_KANA}]", run) else "zh"
             if own not in self.missing:
                 yield run, own
+
+    @staticmethod
+    def _japanese_runs(text: str) -> Iterator[tuple[str, str]]:
+        """Words in small letters are English; abbreviations its own speller knows, and spells what it does not know."""
+        is_behind_english = False
+        for run in _LATIN_RUNS.findall(text):
+            is_english = _LATIN_WORD.search(run) is not None
+            yield (
+                (_PARTICLE.sub(lambda found: _PARTICLES[found[0]], run) if is_behind_english else run),
+                ("en" if is_english else "ja"),
+            )
+            is_behind_english = is_english
 
     @staticmethod
     def _latin_runs(run: str, language: str) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,8 @@
 """What can be told of the embedded backend without running its model."""
 
+import os
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -73,6 +76,27 @@ def test_a_long_name_of_a_program_is_read_word_by_word(phonemizer):
     assert phonemizer.spell("getUserAccountBalance", "en") == phonemizer.spell("get User Account Balance", "en")
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")  # of the library that spells
+def test_english_words_in_japanese_are_english_and_the_particle_behind_them_is_one(phonemizer):
+    said = phonemizer.spell("Home Assistantは", "ja")
+    assert said == f"{phonemizer.spell('Home Assistant', 'en')} βa"
+    assert phonemizer.spell("NASAは", "ja") == "nasa βa"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")  # of the library that spells
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("十二月一日", "ʥɨːɲiɡaʦɨ ʦɨitaʨi"),
+        ("二人", "ɸɯtaɾʲi"),
+        ("三ジュップン", "saɴ ʥɨʔpɯɴ"),
+        ("八本", "haʔpoɴ"),
+    ],
+)
+def test_japanese_counters_behind_han_numerals_are_read_right(phonemizer, text, said):
+    assert phonemizer.spell(text, "ja") == said
+
+
 @pytest.mark.parametrize("size", [1, 239, 240, 241, 1000])
 def test_phonemes_are_cut_under_the_limit_and_none_is_lost(size):
     text = ("ab cd, efgh. " * size)[:size]
@@ -109,3 +133,14 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(BackendError, match="cannot be used"):
         model.weights(tmp_path / "file" / "models", lambda line: None)
+
+
+def test_the_runtime_reports_to_nobody(tmp_path):
+    """Its reports begin with a file that names this session, which is written as soon as it is imported."""
+    environment = {name: value for name, value in os.environ.items() if name not in {"ORT_DISABLE_TELEMETRY", "CI"}}
+    subprocess.run(
+        [sys.executable, "-c", "import backends.kokoro.backend"],
+        env={**environment, "TMPDIR": str(tmp_path)},
+        check=True,
+    )
+    assert os.listdir(tmp_path) == []

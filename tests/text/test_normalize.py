@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from text.normalize import spoken
 
-LANGUAGES = ("en", "es", "fr", "it", "pt", "hi", "de", "zh")
+LANGUAGES = ("en", "es", "fr", "it", "pt", "hi", "de", "zh", "ja")
 WRITTEN_OUT = ("en", "es", "fr", "it", "pt")
 
 NOISE = st.text(alphabet=st.one_of(st.sampled_from("0123456789.,:/-–%$€°²½#@&+=*()'\" \nIVXaAmMkK"), st.characters()))

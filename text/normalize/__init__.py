@@ -8,6 +8,7 @@ from text.normalize.es import normalize_es
 from text.normalize.fr import normalize_fr
 from text.normalize.hi import normalize_hi
 from text.normalize.it import normalize_it
+from text.normalize.ja import normalize_ja
 from text.normalize.pt import normalize_pt
 from text.normalize.rules import straighten, tidy
 from text.normalize.zh import normalize_zh
@@ -21,6 +22,7 @@ _LANGUAGES: Final[Mapping[str, Callable[[str], str]]] = {
     "fr": normalize_fr,
     "hi": normalize_hi,
     "it": normalize_it,
+    "ja": normalize_ja,
     "pt": normalize_pt,
     "zh": normalize_zh,
 }

@@ -17,6 +17,12 @@ MAX_DIGITS = 18
 GROUP = 3
 """Digits read in one breath."""
 
+BREATH = 4
+"""Digits of a code read in one breath where a digit is one syllable."""
+
+SOLID = 8
+"""A code of up to this many of them is not parted."""
+
 LONG_RUN = re.compile(rf"(?<!\d)\d{{{MAX_DIGITS + 1},}}+")
 
 POINT_NUMBER: Final = r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)"
@@ -146,6 +152,11 @@ def _english(number: int) -> str:
         if group:
             groups.append(_below_thousand(group) + scale)
     return " ".join(reversed(groups)) or "zero"
+
+
+def in_breaths(run: str) -> list[str]:
+    """The digits of a code in the groups that Chinese and Japanese read them in; no digit is left alone at the end."""
+    return [run] if len(run) <= SOLID else re.findall(rf".{{2,{BREATH}}}(?=.{{2}}|$)|.+", run)
 
 
 def full_year(written: str) -> int:

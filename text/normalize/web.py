@@ -1,12 +1,12 @@
 """Addresses in words: URLs, e-mail, IP addresses, file names, mentions, hashtags, versions."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from text.normalize.numbers import LONG_RUN, Numerals
-from text.normalize.rules import DIGITS, Rule, rule
+from text.normalize.rules import DIGITS, Rule, apply, rule
 
 _ENDINGS: Final = (
     "com|org|net|edu|gov|io|ai|dev|app|info|co|me|tv|cloud|tech|site|xyz|uk|es|fr|it|pt|br|de|nl|eu|us|ca|mx|ar|cl|in|cn"
@@ -28,6 +28,8 @@ _BARE: Final = (
 )
 _FILE: Final = rf"(?<![\w.@/-])[\w-]{{1,80}}\.(?:{_FILES})(?![\w@-])"
 _TOKEN = re.compile(r"\d+|[^\W\d_]+|[./:_~+=&#@-]")
+_ADDRESS_MARK: Final = re.compile(r"[.@:/]|[vV]\d")
+_LOOSE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) (?=[\u3400-\u9fff])")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_+")
 _CLOSERS: Final = ".,;:!?)]}'\"*"
 
@@ -92,6 +94,15 @@ def rules(words: Words, numerals: Numerals) -> list[Rule]:
         rule("#", r"(?<![\w#&])# ?(?=\d)", f"{words.number} "),
         rule("#", r"(?<![\w#&])#([^\W\d]\w{0,80})", lambda found: f"{words.hashtag} {_words(found[1])}"),
     ]
+
+
+def isolated(addresses: Iterable[Rule]) -> Rule:
+    """The same rules for runs of ASCII alone: next to Han, which are letters to the patterns, they find nothing."""
+
+    def address(found: re.Match[str]) -> str:
+        return _LOOSE_HAN.sub("", apply(found[0], addresses)) if _ADDRESS_MARK.search(found[0]) else found[0]
+
+    return rule(".@:/vV", r"(?<![!-~])[!-?\[-`{-~]*+[@-Za-z][!-~]+", address)
 
 
 def long_runs(numerals: Numerals) -> Rule:

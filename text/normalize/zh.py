@@ -9,14 +9,8 @@ from typing import Final
 
 from text.normalize import web
 from text.normalize.amounts import SILENT
-from text.normalize.numbers import LONG_RUN, MAX_DIGITS, Numerals
+from text.normalize.numbers import LONG_RUN, MAX_DIGITS, Numerals, in_breaths
 from text.normalize.rules import DIGITS, MARK_RULES, Rule, apply, either, rule, straighten, tidy
-
-BREATH = 4
-"""Digits of a long code read in one breath."""
-
-SOLID = 8
-"""A code of up to this many digits is read in one breath."""
 
 _SCALES: Final = ((10**8, "亿"), (10**4, "万"), (1000, "千"), (100, "百"), (10, "十"))
 _NAMES: Final = "零一二三四五六七八九"
@@ -46,10 +40,7 @@ class _Mandarin(Numerals):
 
     def digits(self, run: str) -> str:
         """Digit by digit; a long run with a comma after every fourth, and no last one alone."""
-        said = "".join(_NAMES[int(digit)] for digit in run)
-        if len(said) <= SOLID:
-            return said
-        return "，".join(re.findall(rf".{{2,{BREATH}}}(?=.{{2}}|$)|.+", said))
+        return "，".join("".join(_NAMES[int(digit)] for digit in part) for part in in_breaths(run))
 
     def number(self, written: str) -> str:
         """三点一四; 三点十四点一, for it has versions."""
@@ -62,7 +53,7 @@ class _Mandarin(Numerals):
 
     def code(self, run: str) -> str:
         """A number in a name: A四, S五百, A三八零."""
-        is_round = run.endswith("00") and run[0] != "0" and len(run) <= BREATH
+        is_round = run.endswith("00") and run[0] != "0" and len(run) <= 4
         return self.cardinal(int(run)) if is_round else super().code(run)
 
 
@@ -85,8 +76,6 @@ _WEB: Final = web.rules(
     ),
     _MANDARIN,
 )  # fmt: skip
-_ADDRESS_MARK: Final = re.compile(r"[.@:/]|[vV]\d")
-_LOOSE_HAN: Final = re.compile(rf"(?<=[{_HAN}]) (?=[{_HAN}])")
 
 _MEASURE: Final = (
     "[个位名天周块毛角斤克吨米升里件条张只支枝本辆台部家间座套双种类项段句首篇封幅颗粒片瓶杯碗盘盒包袋箱桶罐头匹口根把"
@@ -143,11 +132,6 @@ _SYMBOLS: Final = {
 _SHARES: Final = {"%": "百分之", "‰": "千分之", "‱": "万分之"}
 _CUTS: Final[dict[int, tuple[int, ...]]] = {11: (3, 7), 13: (2, 5, 9), 17: (6, 14), 18: (6, 14)}
 """Where a mobile number, without and with 86, and an identity card are cut into groups; by length."""
-
-
-def _address(found: re.Match[str]) -> str:
-    """A run of ASCII by itself: next to Han, which are letters to the patterns, no address would be found."""
-    return _LOOSE_HAN.sub("", apply(found[0], _WEB)) if _ADDRESS_MARK.search(found[0]) else found[0]
 
 
 def _spelled(found: re.Match[str]) -> str:
@@ -244,7 +228,7 @@ _PLACES: Final = (
         lambda found: "点".join(map(_MANDARIN.digits, found[0].split("."))),
     ),
     rule("V", r"(?<![A-Za-z\d.])V(\d{1,6})(?![\d.])", lambda found: f"V{_MANDARIN.code(found[1])}"),
-    rule(".@:/vV", r"(?<![!-~])[!-?\[-`{-~]*+[@-Za-z][!-~]+", _address),
+    web.isolated(_WEB),
 )
 """Days and addresses."""
 
