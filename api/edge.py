@@ -37,7 +37,9 @@ class Edge:
             await send(message)
 
         try:
-            await self._app({**scope, "path": canonical_path(scope["path"])}, receive, send_with_id)
+            root = scope.get("root_path", "").rstrip("/")  # uvicorn puts it before every path
+            path = root + canonical_path(scope["path"].removeprefix(root))
+            await self._app({**scope, "root_path": root, "path": path}, receive, send_with_id)
         except Exception as error:  # the edge of a request: its message may hold the user's text, its place does not
             request_broke(place_of(error))
             if not has_started:

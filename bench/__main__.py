@@ -92,7 +92,7 @@ def sentence(server: Server, bare: Bare, runs: int) -> None:
 
 def throughput(server: Server, bare: Bare, runs: int) -> None:
     """Two users against two threads that make the same calls of the session."""
-    texts = [PARAGRAPH, PARAGRAPH]
+    texts = [PARAGRAPH * 2] * 2
     calls = [bare.calls(text) for text in texts]
 
     def ours() -> float:

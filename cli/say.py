@@ -1,6 +1,7 @@
 """say: speech without a server."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -27,10 +28,14 @@ def say(
     ending = output.suffix.lstrip(".").lower()
     if ending not in list(AudioFormat):
         raise typer.BadParameter(f"The file should end in one of {', '.join(AudioFormat)}.", param_hint="--output")
+    # A voice takes seconds to load, so what can be told before is told before.
+    if output.is_dir() or not os.access(output if output.exists() else output.parent, os.W_OK):
+        raise typer.BadParameter(f"{output} cannot be written.", param_hint="--output")
     try:
         spoken = sys.stdin.read() if text == "-" else text
-    except UnicodeDecodeError:
-        raise typer.BadParameter("Standard input should be text in UTF-8.", param_hint="TEXT") from None
+        spoken.encode()
+    except UnicodeError:
+        raise typer.BadParameter("It should be in UTF-8.", param_hint="TEXT") from None
     if not spoken.strip():
         raise typer.BadParameter("There is nothing to say.", param_hint="TEXT")
     format = AudioFormat(ending)

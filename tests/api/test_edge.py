@@ -51,9 +51,9 @@ def test_a_path_in_its_one_spelling_stays_as_it_is(path: str) -> None:
     assert "//" not in once
 
 
-def get(app: Any, path: str, method: str = "GET", **headers: str) -> httpx.Response:
+def get(app: Any, path: str, method: str = "GET", root_path: str = "", **headers: str) -> httpx.Response:
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False, root_path=root_path)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.request(method, f"http://test{path}", headers=headers)
 
@@ -76,6 +76,12 @@ def test_a_list_is_found_however_its_path_is_spelled(path: str) -> None:
     answer = get(create_app(load_settings()), path)
     assert answer.status_code == 200
     assert answer.json()["object"] == "list"
+
+
+@pytest.mark.parametrize("root_path", ["/tts", "/tts/"])
+@pytest.mark.parametrize("path", ["/tts/models", "/tts/v1/models", "/tts//v1/v1/models/"])
+def test_a_list_is_found_behind_a_proxy_that_serves_other_things_too(root_path: str, path: str) -> None:
+    assert get(create_app(load_settings()), path, root_path=root_path).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/v1/%2e%2e/models", "/v1%252Fmodels", "/v1/models%00", "/V1/models", "/v1\\models"])
