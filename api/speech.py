@@ -18,6 +18,9 @@ from core.settings import ServerSettings
 from synthesis.stream import AudioStream
 from synthesis.synthesizer import Synthesizer
 
+PIECE_BYTES = 2**17
+"""How much of a whole answer is handed on at a time."""
+
 router = APIRouter()
 
 _BODY: dict[str, Any] = {
@@ -104,7 +107,10 @@ class SpeechResponse(Response):
         if self._asked.is_sse:
             body = b"".join([*sse.delta(body), sse.done(stream)])
         await self._start(stream, send, length=len(body))
-        await self._send(send, body, more=False)
+        # Piece by piece, for only then is it seen whether the client reads: the memory is its own until it has.
+        for start in range(0, len(body), PIECE_BYTES):
+            await self._send(send, body[start : start + PIECE_BYTES], more=True)
+        await self._send(send, b"", more=False)
 
     async def _start(self, stream: AudioStream, send: Send, *, length: int | None = None) -> None:
         headers = {

@@ -10,7 +10,8 @@ runs on the event loop and never blocks: frames are small, and what a child says
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol, assert_never, cast
@@ -73,9 +74,9 @@ class Ticket:
         """Nothing more of this job is wanted. May be called at any time, and more than once."""
         self._pool.leave(self.job)
 
-    def consumed(self, seconds: float) -> None:
-        """The client took `seconds` more of audio."""
-        self._pool.tell(Consumed(self.job, seconds))
+    def consumed(self, made_s: float, played_s: float) -> None:
+        """The client took more; see `scheduler.messages.Consumed`."""
+        self._pool.tell(Consumed(self.job, made_s, played_s))
 
     def released(self, index: int) -> None:
         """Audio of utterance `index` is about to leave: it must not be spoken again."""
@@ -99,6 +100,7 @@ class Pool:
         self._wake: asyncio.TimerHandle | None = None
         self._is_closing = False
         self._burials: set[asyncio.Task[None]] = set()
+        self._context = copy_context()  # no worker's log line shall name the request that happened to wake it
 
     def open(self) -> None:
         """Start the hot worker; it loads in the background."""
@@ -164,15 +166,18 @@ class Pool:
         return tuple(link.child.pid for link in self._links.values())
 
     def tell(self, event: Event) -> None:
-        """Pass an event to the scheduler and carry out what it says."""
+        """Pass an event to the scheduler and carry out what it says; nothing more, once the pool closes."""
+        if self._is_closing:
+            return
         now = self._clock.now()
         self._carry_out(self._scheduler.handle(event, now))
         if self._wake:
             self._wake.cancel()
             self._wake = None
         wake = self._scheduler.next_wake(now)
-        if wake is not None and not self._is_closing:
-            self._wake = asyncio.get_running_loop().call_later(wake - now, self.tell, Tick())
+        if wake is not None:
+            loop = asyncio.get_running_loop()
+            self._wake = loop.call_later(wake - now, self.tell, Tick(), context=self._context)
 
     # --- commands
 
@@ -193,34 +198,37 @@ class Pool:
                     assert_never(command)
 
     def _spawn(self, worker: int) -> None:
-        if self._is_closing:
-            return
         try:
             child = ChildProcess(self._spec)
         except OSError as error:
             reason = f"a worker process cannot be started: {error.strerror}"
-            asyncio.get_running_loop().call_soon(self.tell, Died(worker, reason))
+            self._in_background(self._bury(worker, reason, None))
             return
         link = self._links[worker] = _Link(self, worker, child, started=self._clock.now())
         self._events.worker_spawned(worker, pid=link.child.pid)
-        burial = asyncio.get_running_loop().create_task(self._attend(link))
-        self._burials.add(burial)
-        burial.add_done_callback(self._burials.discard)
+        self._in_background(self._attend(link))
+
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work, context=self._context)
+        self._burials.add(task)
+        task.add_done_callback(self._burials.discard)
 
     async def _attend(self, link: "_Link") -> None:
-        """Connect a child, wait for its end, reap it, and tell the scheduler."""
+        """Connect a child, wait for its end, and bury it."""
         loop = asyncio.get_running_loop()
         await loop.create_unix_connection(lambda: link, sock=link.child.socket)
         await link.lost.wait()
-        # A child whose socket is closed has nothing left to do. Its end is told before it is reaped: work goes on now.
         del self._links[link.worker]
-        if not self._is_closing:
-            self.tell(Died(link.worker, link.reason))
-            self._signal()
+        await self._bury(link.worker, link.reason, link.child)
+
+    async def _bury(self, worker: int, reason: str, child: ChildProcess | None) -> None:
+        """A worker is gone, or never came to be. The scheduler hears of it before it is reaped: work goes on now."""
+        self.tell(Died(worker, reason))
+        self._signal()
         restart_s = self._scheduler.backoff_s(self._clock.now())
-        ending = await asyncio.to_thread(link.child.join, CLOSE_TIMEOUT_S)
+        ending = await asyncio.to_thread(child.join, CLOSE_TIMEOUT_S) if child else ""
         if not self._is_closing:
-            self._events.worker_died(link.worker, reason=link.reason or ending, restart_s=restart_s)
+            self._events.worker_died(worker, reason=reason or ending, restart_s=restart_s)
 
     # --- what children say
 

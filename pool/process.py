@@ -1,4 +1,4 @@
-"""One child process and the socket to it: start, send, is_alive, kill, join."""
+"""One child process and the socket to it: start, kill, join."""
 
 import json
 import signal
@@ -27,7 +27,7 @@ class ChildProcess:
         self.socket, theirs = socket.socketpair()
         self.socket.setblocking(False)
         plan = json.dumps({"backend": spec.backend, "device": spec.device, "options": dict(spec.options)})
-        with theirs:
+        try:
             # -P: without it, a folder named pool/ in the working directory would be run instead.
             # Standard output goes to standard error: what a library prints must not end in somebody's audio.
             self._popen = subprocess.Popen(
@@ -36,6 +36,11 @@ class ChildProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=sys.__stderr__ or subprocess.DEVNULL,
             )
+        except OSError:
+            self.socket.close()
+            raise
+        finally:
+            theirs.close()
 
     @property
     def pid(self) -> int:

@@ -54,7 +54,8 @@ class Job:
     """A submitted job; the scheduler alone moves it.
 
     waiting: indices in order. running: index to task. released: utterances some of whose audio has left for good.
-    made_s, consumed_s: seconds of audio finished by workers, and taken by the client.
+    made_s, consumed_s: seconds of audio as the engine makes it, finished by workers and taken by the client.
+    played_s: how long the client plays what it took: silence is cut off, pauses are put in, the tempo is its own.
     """
 
     spec: JobSpec
@@ -65,6 +66,7 @@ class Job:
     released: set[int] = field(default_factory=set)
     made_s: float = 0.0
     consumed_s: float = 0.0
+    played_s: float = 0.0
     sounding_since: float | None = None
 
     def __post_init__(self) -> None:
@@ -96,9 +98,9 @@ class Job:
 
         Audio is never more than `lead_s` ahead of what the client took; for a paced one, nor of what it can have heard.
         """
-        ahead = self.expected_s()
-        if ahead - self.consumed_s >= lead_s:
+        waiting_s = self.expected_s() - self.consumed_s
+        if waiting_s >= lead_s:
             return None
         if not self.spec.paced or self.sounding_since is None:
             return now
-        return self.sounding_since + ahead - lead_s
+        return self.sounding_since + self.played_s + waiting_s - lead_s

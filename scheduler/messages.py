@@ -26,10 +26,11 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """A job's client took `seconds` more of audio."""
+    """A job's client took more. made_s: seconds as the engine made them. played_s: what of it is heard, and pauses."""
 
     job: int
-    seconds: float
+    made_s: float
+    played_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class Scheduler:
             case Left():
                 commands = self._leave(event.job)
             case Consumed():
-                commands = self._update(event.job, lambda job: self._consume(job, event.seconds))
+                commands = self._update(event.job, lambda job: self._consume(job, event))
             case FirstAudio():
                 commands = self._update(event.job, lambda job: self._release(job, event.index, now))
             case Ready():
@@ -151,8 +151,9 @@ class Scheduler:
         return []
 
     @staticmethod
-    def _consume(job: Job, seconds: float) -> None:
-        job.consumed_s += seconds
+    def _consume(job: Job, event: Consumed) -> None:
+        job.consumed_s += event.made_s
+        job.played_s += event.played_s
 
     @staticmethod
     def _release(job: Job, index: int, now: float) -> None:

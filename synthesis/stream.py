@@ -111,6 +111,7 @@ class AudioStream:
         self.outcome = "cancelled"
         self.chars = sum(len(utterance.text) for utterance in utterances)
         self.audio_s = 0.0
+        self._told_s = 0.0
         self.sounding_at: float | None = None
         self.route = "HOT"
         self._utterances = utterances
@@ -159,7 +160,7 @@ class AudioStream:
         except StopAsyncIteration:
             self.outcome = "done"
             raise
-        except SpeechError:
+        except Exception:
             self.outcome = "failed"
             raise
 
@@ -197,23 +198,28 @@ class AudioStream:
                 is_released = True
             async for data in self._encode(trimmer.feed(samples)):
                 yield data
+            self._consumed(len(samples) / self._rate)
         for samples in (trimmer.finish(), silence(utterance.pause_after_s / self._speed, self._rate)):
             async for data in self._encode(samples):
                 yield data
+        self._consumed(0.0)
+
+    def _consumed(self, made_s: float) -> None:
+        """More is asked for, so what there was is taken; made_s: of the engine's own, silence that was cut off included."""
+        if self._ticket is not None:
+            self._ticket.consumed(made_s, self.audio_s - self._told_s)
+            self._told_s = self.audio_s
 
     async def _encode(self, samples: Samples) -> AsyncGenerator[bytes]:
-        """Encode a piece of a fraction of a second; it counts as consumed when more is asked for."""
+        """Encode a piece, and hand it over where the encoder lets any of it go."""
         if not len(samples):
             return
         data = await self._in_thread(partial(self._encoder.feed, samples))
-        seconds = len(samples) / self._rate
-        self.audio_s += seconds / self._tempo
+        self.audio_s += len(samples) / self._rate / self._tempo
         if self.sounding_at is None:
             self.sounding_at = self._clock.now()
         if data:
             yield data
-        if self._ticket is not None:
-            self._ticket.consumed(seconds)
 
     async def _in_thread(self, call: Callable[[], bytes]) -> bytes:
         self._encoding = asyncio.get_running_loop().run_in_executor(self._threads, call)

@@ -85,7 +85,7 @@ class Synthesizer:
             reason=view.reason,
             backend=self._backend,
             revision=traits.revision if traits else "",
-            default_voice=self._library.all[0].id,
+            default_voice=self.voices[0].id,
             slots=view.slots,
             busy=view.busy,
             queued=view.queued,
@@ -140,7 +140,9 @@ class Synthesizer:
                     stream.score, utterances, voice=voice, params=params, seed=request.seed, paced=request.paced
                 )
             await stream.start(ticket)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Exception):
+                stream.outcome = "failed"
             await stream.aclose()
             raise
         return stream

@@ -19,11 +19,12 @@ RATE = 24_000
 
 
 class ToneBackend:
-    """See the module's docstring. Options: slots, load_s, broken (a message), rate (Hz)."""
+    """See the module's docstring. Options: slots, load_s, broken (a message), rate (Hz), padding_s."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
         self._rate = int(options.get("rate", RATE))
+        self._padding_s = float(options.get("padding_s", 0))
         count = self._rate // 10
         self._word = (0.3 * np.sin(2 * np.pi * 440 / self._rate * np.arange(count))).astype(np.float32)
 
@@ -49,17 +50,27 @@ class ToneBackend:
             case "nan":
                 yield np.full(RATE, np.nan, np.float32)
                 return
+        padding = np.zeros(round(self._padding_s * self._rate), np.float32)
+        if len(padding):
+            yield padding
         for _ in words:
             if words[0] == "slow":
                 time.sleep(0.05)
             if stop.is_set:
                 return
             yield self._word
+        if len(padding):
+            yield padding
 
 
 def make(options: Mapping[str, Any]) -> ToneBackend:
     """The factory that a registry calls."""
     return ToneBackend(options)
+
+
+def make_padded(options: Mapping[str, Any]) -> ToneBackend:
+    """An engine that is silent for half a second before and after every utterance."""
+    return ToneBackend({**options, "padding_s": 0.5})
 
 
 def make_at_22050(options: Mapping[str, Any]) -> ToneBackend:

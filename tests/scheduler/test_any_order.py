@@ -86,7 +86,7 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: self.open)
     @rule(data=st.data(), seconds=st.floats(0, 20))
     def consume(self, data, seconds):
-        self.tell(Consumed(data.draw(st.sampled_from(sorted(self.open))), seconds))
+        self.tell(Consumed(data.draw(st.sampled_from(sorted(self.open))), seconds, seconds))
 
     @precondition(lambda self: self.starting)
     @rule(data=st.data(), slots=st.integers(1, 3))
@@ -149,7 +149,7 @@ class World(RuleBasedStateMachine):
                 self.slots[worker], self.sizes[worker] = {}, 2
                 self.tell(Ready(worker, 2))
             for job in list(self.open):
-                self.tell(Consumed(job, 100.0))
+                self.tell(Consumed(job, 100.0, 1.0))
             for worker, tasks in list(self.slots.items()):
                 for task in list(tasks.values()):
                     del tasks[task.id]

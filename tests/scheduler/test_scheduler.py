@@ -90,7 +90,7 @@ def test_leaving_a_queued_job_only_forgets_it():
 
 
 @pytest.mark.parametrize(
-    "event", [Left(9), Consumed(9, 1), FirstAudio(9, 0), Stopped(9, 9), Finished(9, 9, 1), Died(9)]
+    "event", [Left(9), Consumed(9, 1, 1), FirstAudio(9, 0), Stopped(9, 9), Finished(9, 9, 1), Died(9)]
 )
 def test_events_about_what_is_gone_are_ignored(event):
     assert ready().handle(event, 0.0) == []
@@ -175,20 +175,29 @@ def test_no_more_is_made_than_a_client_that_takes_nothing_may_have_ahead():
     scheduler = ready(slots=8, lead_s=3.0)
     scheduler.handle(Submitted(spec(1, 20)), 0.0)
     assert started(scheduler.handle(FirstAudio(1, 0), 0.1)) == [(1, 1), (1, 2)]
-    assert started(scheduler.handle(Consumed(1, 1.0), 0.2)) == [(1, 3)]
+    assert started(scheduler.handle(Consumed(1, 1.0, 1.0), 0.2)) == [(1, 3)]
     assert scheduler.next_wake(0.2) is None
 
 
 def test_a_paced_client_that_reads_everything_is_still_served_in_real_time():
     scheduler = ready(slots=8, lead_s=2.0)
     first = task_of(scheduler.handle(Submitted(spec(1, 20, paced=True)), 0.0))
-    scheduler.handle(FirstAudio(1, 0), 10.0)
-    scheduler.handle(Finished(1, first, 1.0), 10.0)
-    scheduler.handle(Consumed(1, 1.0), 10.0)
-    scheduler.handle(Consumed(1, 1000.0), 10.0)
+    second = task_of(scheduler.handle(FirstAudio(1, 0), 10.0))
+    for task in (first, second):
+        scheduler.handle(Finished(1, task, 1.0), 10.0)
+        scheduler.handle(Consumed(1, 1.0, 1.0), 10.0)
     assert scheduler.next_wake(10.0) == 11.0
     assert started(scheduler.handle(Tick(), 10.9)) == []
     assert started(scheduler.handle(Tick(), 11.0)) == [(1, 3)]
+
+
+def test_what_a_paced_client_plays_counts_and_not_what_the_engine_made():
+    scheduler = ready(slots=8, lead_s=2.0)
+    first = task_of(scheduler.handle(Submitted(spec(1, 20, paced=True)), 0.0))
+    scheduler.handle(FirstAudio(1, 0), 10.0)
+    scheduler.handle(Finished(1, first, 1.0), 10.0)
+    assert started(scheduler.handle(Consumed(1, 1.0, 0.25), 10.0)) == [(1, 2)]
+    assert scheduler.next_wake(10.0) is None
 
 
 def test_each_utterance_of_a_seeded_job_has_its_own_seed_wherever_it_runs():

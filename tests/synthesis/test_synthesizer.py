@@ -21,11 +21,11 @@ pytestmark = pytest.mark.usefixtures("fakes_path")
 PCM = SpeechRequest("one two three four. " * 3, format=AudioFormat.PCM)
 
 
-def play(scene, **overrides):
+def play(scene, backend="make", **overrides):
     """Run `scene(synthesizer)` against a fresh synthesizer."""
 
     async def main():
-        settings = load_settings(tts_backend="tone_backend:make", **overrides)
+        settings = load_settings(tts_backend=f"tone_backend:{backend}", **overrides)
         async with open_synthesizer(settings, Silence()) as synthesizer:
             return await asyncio.wait_for(scene(synthesizer), 30)
 
@@ -56,6 +56,20 @@ def test_streamed_and_whole_answers_hold_the_same_sound():
         assert synthesizer.status().completed == 2
 
     play(scene)
+
+
+@pytest.mark.parametrize("backend", ["make", "make_padded"])
+@pytest.mark.parametrize("paced", [False, True])
+def test_a_client_that_reads_gets_the_whole_of_a_text_far_longer_than_the_lead(backend, paced):
+    """With silence that is cut off and pauses that are put in, for that is what the two sides count differently."""
+    text = "\n\n".join(["One two three four five six seven, nine and ten and eleven words are in this line here."] * 16)
+
+    async def scene(synthesizer):
+        audio = await read(synthesizer, replace(PCM, text=text, paced=paced, speed=4.0))
+        assert len(audio) / 2 / 24_000 > 5
+        assert synthesizer.status().completed == 1
+
+    play(scene, backend=backend, stream_lead_s=6.0)
 
 
 @pytest.mark.parametrize("speed", [0.25, 0.5, 2.0, 4.0])
