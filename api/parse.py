@@ -1,5 +1,6 @@
 """JSON or form, bounded, to one frozen request."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import suppress
@@ -14,7 +15,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from api.schemas import SpeechBody
 from audio.formats import CONTAINERS
-from core.errors import InvalidValue, TooLarge
+from core.errors import InvalidValue, TooLarge, TooSlow
 from core.settings import ServerSettings
 from core.speech import AudioFormat, Params, SpeechRequest
 
@@ -91,7 +92,7 @@ def _validated(fields: Mapping[str, Any]) -> SpeechBody:
 async def _fields_alone(request: Request, limits: ServerSettings, *, is_form: bool) -> Mapping[str, Any]:
     """A body that can hold no sample. JSON that curl calls a form, for want of a header, is taken as JSON."""
     limit = min(limits.max_body_bytes, limits.max_input_chars * BYTES_PER_CHAR + OTHER_FIELDS_BYTES)
-    data = b"".join([piece async for piece in _bounded(request, limit)])
+    data = b"".join([piece async for piece in _bounded(request, limit, limits.send_timeout_s)])
     return _form(data) if is_form and not data.lstrip().startswith(b"{") else _json(data)
 
 
@@ -141,7 +142,7 @@ class _InMemoryParser(MultiPartParser):
 
 async def _multipart(request: Request, limits: ServerSettings) -> tuple[Mapping[str, Any], bool]:
     """The text fields, and whether a sample came with them; a browser sends a file field left empty without a name."""
-    stream = _bounded(request, limits.max_body_bytes)
+    stream = _bounded(request, limits.max_body_bytes, limits.send_timeout_s)
     try:
         form = await _InMemoryParser(
             request.headers, stream, max_files=4, max_fields=MAX_FIELDS, max_part_size=limits.max_body_bytes
@@ -164,14 +165,25 @@ def _texts(items: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
     }
 
 
-async def _bounded(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
-    """The body's pieces. Raises TooLarge as soon as it is certain, at the latest behind `limit` bytes."""
+async def _bounded(request: Request, limit: int, timeout_s: float) -> AsyncGenerator[bytes, None]:
+    """The body's pieces. Raises TooLarge as soon as it is certain, at the latest behind `limit` bytes.
+
+    Raises TooSlow where one piece takes longer than `timeout_s`.
+    """
     too_large = TooLarge(f"The request has more than the {limit} bytes that are accepted.")
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and len(declared) < 20 and int(declared) > limit:
         raise too_large
     read = 0
-    async for piece in request.stream():
+    pieces = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout(timeout_s):
+                piece = await anext(pieces, None)
+        except TimeoutError:
+            raise TooSlow("The rest of the request did not come.") from None
+        if piece is None:
+            return
         read += len(piece)
         if read > limit:
             raise too_large

@@ -7,6 +7,7 @@ SpeechError (500)
 │   ├── UnsupportedLanguage       the backend does not speak it, or an extra is missing
 │   └── CloningNotSupported       a sample was sent to a backend that cannot clone
 ├── TooLarge (413)                text or body beyond a limit that the message names
+├── TooSlow (408)                 the client did not send its whole request
 ├── Unavailable (503)             no engine could be started, or the server is stopping
 │   └── Overloaded                no room for this job now
 ├── DeadlineExceeded (504)        the job was admitted and did not make it in time
@@ -51,8 +52,10 @@ class UnknownVoice(RequestRefused):
 
     code = "unknown_voice"
 
-    def __init__(self, known: tuple[str, ...]) -> None:
-        super().__init__(f"No such voice. Available voices: {', '.join(known)}.", param="voice")
+    def __init__(self, known: tuple[str, ...], *, is_default: bool = False) -> None:
+        """is_default: the request named none, and the operator's DEFAULT_VOICE is none."""
+        what = "DEFAULT_VOICE of this server names no voice" if is_default else "No such voice"
+        super().__init__(f"{what}. Available voices: {', '.join(known)}.", param="voice")
 
 
 class UnsupportedLanguage(RequestRefused):
@@ -74,6 +77,12 @@ class TooLarge(SpeechError):
     """Text or body beyond a limit that the message names."""
 
     status, type, code = 413, "invalid_request_error", "too_large"
+
+
+class TooSlow(SpeechError):
+    """The client did not send its whole request."""
+
+    status, type, code = 408, "invalid_request_error", "request_timeout"
 
 
 class Unavailable(SpeechError):

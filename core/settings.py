@@ -42,7 +42,7 @@ class ServerSettings(_Group):
         description="Memory in bytes for answers that must be whole before they leave (wav, flac).",
     )
     send_timeout_s: float = Field(
-        60.0, gt=0, description="Seconds that a client may take to read one piece before it counts as gone."
+        60.0, gt=0, description="Seconds that a client may take to send or read one piece before it counts as gone."
     )
     graceful_shutdown_s: int = Field(10, ge=0, description="Seconds for running answers to finish at shutdown.")
 
@@ -52,7 +52,9 @@ class SpeechSettings(_Group):
 
     default_voice: str = Field("alloy", min_length=1, description="Voice of a request that names none.")
     default_language: str = Field(
-        "en", min_length=2, description="Language where neither request, voice nor text tells."
+        "en",
+        pattern=r"^[A-Za-z]{2}([-_][A-Za-z\d]{2,8}){0,3}$",
+        description="Language where neither request, voice nor text tells: en, zh-CN.",
     )
     served_model_name: str = Field("", description="One more name in the list of models.")
 

@@ -47,11 +47,6 @@ class ChildProcess:
         """Its process id."""
         return self._popen.pid
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether it still runs; reaps it otherwise."""
-        return self._popen.poll() is None
-
     def kill(self) -> None:
         """End it now."""
         self._popen.kill()

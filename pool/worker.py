@@ -15,10 +15,12 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import asdict
 
 from backends.base import BackendError
 from backends.registry import create
+from core.errors import place_of
 from pool.engine import Audio, Done, Engine, Failed, Outcome, Stopped, ThreadedEngine
 from pool.protocol import Frame, FrameReader, Kind, pack_audio, pack_json, unpack_task
 
@@ -46,11 +48,10 @@ def main() -> None:
         while True:
             for outcome in engine.step(STEP_S):
                 write(wire, outcome)
-    except BackendError as error:
-        wire.sendall(pack_json(Kind.BROKEN, str(error)))
+    except Exception as error:  # the edge of the process; where the parent is gone, nobody needs to be told
+        with suppress(OSError):
+            wire.sendall(pack_json(Kind.BROKEN, str(error) if isinstance(error, BackendError) else place_of(error)))
         raise SystemExit(1) from None
-    except OSError:
-        raise SystemExit(0) from None
 
 
 def die_with_parent() -> None:
@@ -68,8 +69,12 @@ def read(wire: socket.socket, engines: list[Engine]) -> None:
         while data := wire.recv(2**16):
             for frame in frames.feed(data):
                 obey(frame, engines[0])
-    finally:
-        os._exit(0)  # the main thread may be deep in a call that nothing else ends
+    except OSError:  # the parent died in the middle of a word
+        pass
+    except Exception as error:
+        sys.stderr.write(f"The worker cannot read what it is told: {place_of(error)}.\n")
+        os._exit(1)
+    os._exit(0)  # the main thread may be deep in a call that nothing else ends
 
 
 def obey(frame: Frame, engine: Engine) -> None:

@@ -205,7 +205,7 @@ class AudioStream:
         self._consumed(0.0)
 
     def _consumed(self, made_s: float) -> None:
-        """More is asked for, so what there was is taken; made_s: of the engine's own, silence that was cut off included."""
+        """More is asked for, so what there was is taken. made_s: as the engine made it, its silence included."""
         if self._ticket is not None:
             self._ticket.consumed(made_s, self.audio_s - self._told_s)
             self._told_s = self.audio_s

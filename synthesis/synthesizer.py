@@ -18,7 +18,7 @@ from core.settings import Settings
 from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
 from pool.pool import Pool
 from pool.process import WorkerSpec
-from scheduler.job import CHARS_PER_SECOND
+from scheduler.job import estimated_s
 from scheduler.scheduler import Scheduler
 from synthesis.stream import AudioStream
 from text.language import canonical, detect
@@ -133,7 +133,7 @@ class Synthesizer:
         began = self._clock.now()
         stream.on_close(lambda: self._tell(request, stream, began))
         try:
-            self._reserve(request, stream)
+            self._reserve(request, utterances, stream)
             ticket = None
             if utterances:
                 ticket = self._pool.submit(
@@ -196,12 +196,13 @@ class Synthesizer:
             streamed=request.streamed,
         )
 
-    def _reserve(self, request: SpeechRequest, stream: AudioStream) -> None:
+    def _reserve(self, request: SpeechRequest, utterances: tuple[Utterance, ...], stream: AudioStream) -> None:
         """Count the memory of an answer that must be whole before it leaves. Raises Overloaded where there is none."""
         if request.streamed:
             return
         width = 2 if request.format in (AudioFormat.WAV, AudioFormat.FLAC, AudioFormat.PCM) else 1
-        size = int(stream.chars / CHARS_PER_SECOND / request.speed * stream.sample_rate * width)
+        seconds = sum(estimated_s(utterance) for utterance in utterances) / request.speed
+        size = int(seconds * stream.sample_rate * width)
         if self._spooled_bytes + size > self._settings.server.max_spool_bytes and self._spooled_bytes:
             raise Overloaded("Too many long answers are being held in memory; try again, or ask for a stream.")
         self._spooled_bytes += size

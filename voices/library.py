@@ -46,7 +46,7 @@ class Library:
         """The voice of a name, in any case and with spaces around it; the default for None. Raises UnknownVoice."""
         voice = self._voices.get(self._default if name is None else _folded(name))
         if voice is None:
-            raise UnknownVoice(tuple(self._voices))
+            raise UnknownVoice(tuple(self._voices), is_default=name is None)
         return voice
 
 

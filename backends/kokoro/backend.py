@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,12 +174,20 @@ def _open(path: Path, *, threads: int) -> ort.InferenceSession:
 
 
 def usable_cores() -> int:
-    """Cores that this process may use: its affinity, and the quota of its control group (version 2)."""
+    """Cores that this process may use: its affinity, and the quotas of its control groups (version 2)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([cores, *_quotas(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))]))
+
+
+def _quotas(membership: Path, root: Path) -> Iterator[int]:
+    """Whole cores that each group lets through, from a service's own up to the root, which is all a container sees."""
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-        if quota != "max":
-            cores = min(cores, max(1, int(quota) // int(period)))
-    except (OSError, ValueError):  # no such limit on this system
-        pass
-    return max(1, cores)
+        own = next(line[4:] for line in membership.read_text(encoding="utf-8").splitlines() if line.startswith("0::/"))
+    except (OSError, StopIteration):  # another system, or control groups of version 1
+        own = ""
+    for group in (root / own, *(root / own).parents):
+        if not group.is_relative_to(root):
+            return
+        with suppress(OSError, ValueError):  # "max", or no such limit
+            quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
+            yield max(1, int(quota) // int(period))

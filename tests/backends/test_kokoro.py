@@ -10,6 +10,8 @@ import pytest
 
 from backends.base import BackendError
 from backends.kokoro import model, packs, phonemes
+from backends.kokoro.backend import _quotas
+from backends.registry import create
 from voices.library import OPENAI_NAMES
 
 
@@ -120,6 +122,7 @@ def test_parts_are_joined_in_the_order_of_their_names(wheels, tmp_path):
 
 def test_damaged_weights_are_named_removed_and_never_used(tmp_path, monkeypatch):
     (tmp_path / model.FILE_NAME).write_bytes(b"damaged")
+    (tmp_path / ".fetch-of-one-that-was-killed").mkdir()
     said = []
     monkeypatch.setattr(model, "LOCK_FILE", tmp_path / "none.txt")
     with pytest.raises(BackendError, match="could not be downloaded"):
@@ -144,3 +147,31 @@ def test_the_runtime_reports_to_nobody(tmp_path):
         check=True,
     )
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("service", "root", "cores"),
+    [
+        pytest.param("200000 100000", "max 100000", [2], id="a service with a quota"),
+        pytest.param("max 100000", "max 100000", [], id="without one"),
+        pytest.param("50000 100000", "300000 100000", [1, 3], id="half a core is one"),
+        pytest.param("nonsense", "100000 100000", [1], id="only the root, as in a container"),
+    ],
+)
+def test_the_quota_of_every_control_group_counts(tmp_path, service, root, cores):
+    group = tmp_path / "fs" / "user.slice" / "tts.service"
+    group.mkdir(parents=True)
+    (group / "cpu.max").write_text(service)
+    (tmp_path / "fs" / "cpu.max").write_text(root)
+    (tmp_path / "cgroup").write_text("1:name=systemd:/x\n0::/user.slice/tts.service\n")
+    assert list(_quotas(tmp_path / "cgroup", tmp_path / "fs")) == cores
+
+
+def test_without_control_groups_there_is_no_quota(tmp_path):
+    assert list(_quotas(tmp_path / "none", tmp_path / "none")) == []
+
+
+@pytest.mark.parametrize("name", ["nobody", "no_such_module:make", "backends.base:no_such_factory"])
+def test_a_backend_that_is_none_is_told_by_name(name):
+    with pytest.raises(BackendError, match=name):
+        create(name, {})

@@ -19,7 +19,7 @@ RATE = 24_000
 
 
 class ToneBackend:
-    """See the module's docstring. Options: slots, load_s, broken (a message), rate (Hz), padding_s."""
+    """See the module's docstring. Options: slots, load_s, broken (a message), bug, rate (Hz), padding_s."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
@@ -31,6 +31,8 @@ class ToneBackend:
     def load(self, device: str) -> Traits:
         if "broken" in self._options:
             raise BackendError(self._options["broken"])
+        if "bug" in self._options:
+            raise OSError("a secret path")
         time.sleep(float(self._options.get("load_s", 0)))
         return Traits("tone", "1", self._rate, int(self._options.get("slots", 2)), {"en": 100})
 

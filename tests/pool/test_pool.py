@@ -1,6 +1,7 @@
 """Real child processes, a scripted backend: audio arrives, cancel stops one, a death is survived."""
 
 import asyncio
+import errno
 import os
 import signal
 import time
@@ -138,6 +139,42 @@ def test_a_backend_that_cannot_load_says_why_to_everyone_who_waits():
                 await asyncio.wait_for(pool.traits(), 20)
             sink = await speak(pool, "hello")
             assert isinstance(sink.error, Unavailable)
+
+    asyncio.run(scene())
+
+
+def test_a_backend_with_a_bug_says_where_and_no_more():
+    async def scene():
+        async with open_pool(bug=True) as pool:
+            with pytest.raises(Unavailable, match=r"OSError at .*tone_backend\.py:\d+") as caught:
+                await asyncio.wait_for(pool.traits(), 20)
+            assert "secret" not in caught.value.message
+
+    asyncio.run(scene())
+
+
+def test_a_worker_that_cannot_even_be_started_is_told_to_everyone_who_waits(monkeypatch):
+    def refuse(*words: object, **options: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    async def scene():
+        monkeypatch.setattr("subprocess.Popen", refuse)
+        async with open_pool() as pool:
+            with pytest.raises(Unavailable, match="Cannot allocate memory"):
+                await asyncio.wait_for(pool.traits(), 20)
+
+    asyncio.run(scene())
+
+
+def test_a_ticket_may_be_given_back_when_the_pool_is_closed():
+    async def scene():
+        async with open_pool() as pool:
+            sink = MemorySink()
+            ticket = submit(pool, sink, "slow " * 20)
+            await sink.sounded.wait()
+        ticket.leave()
+        ticket.consumed(1.0, 1.0)
+        assert isinstance(sink.error, Unavailable)
 
     asyncio.run(scene())
 

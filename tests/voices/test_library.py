@@ -56,6 +56,6 @@ def test_a_backend_s_own_voices_come_behind_and_never_replace_a_name():
     assert library.resolve("alloy").language is None
 
 
-def test_a_default_that_does_not_exist_is_an_unknown_voice():
-    with pytest.raises(UnknownVoice):
+def test_a_default_that_does_not_exist_is_the_operator_s_to_mend():
+    with pytest.raises(UnknownVoice, match="^DEFAULT_VOICE of this server names no voice"):
         Library("nobody").resolve(None)
