@@ -57,5 +57,5 @@ def test_a_backend_s_own_voices_come_behind_and_never_replace_a_name():
 
 
 def test_a_default_that_does_not_exist_is_the_operator_s_to_mend():
-    with pytest.raises(UnknownVoice, match="^DEFAULT_VOICE of this server names no voice"):
+    with pytest.raises(UnknownVoice, match=r"^DEFAULT_VOICE of this server names no voice"):
         Library("nobody").resolve(None)
