@@ -32,7 +32,7 @@ def say(
     if output.is_dir() or not os.access(output if output.exists() else output.parent, os.W_OK):
         raise typer.BadParameter(f"{output} cannot be written.", param_hint="--output")
     try:
-        spoken = sys.stdin.read() if text == "-" else text
+        spoken = (sys.stdin.read() if sys.stdin else "") if text == "-" else text
         spoken.encode()
     except UnicodeError:
         raise typer.BadParameter("It should be in UTF-8.", param_hint="TEXT") from None

@@ -22,8 +22,9 @@ def set_up(*, debug: bool) -> None:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
-    # It writes down query strings, which are a user's.
+    # They write down query strings and bytes of forms, which are a user's.
     logging.getLogger("uvicorn.access").disabled = True
+    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 
 def request_broke(place: str) -> None:

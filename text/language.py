@@ -33,6 +33,7 @@ _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _UKRAINIAN: Final = re.compile("[іїєґІЇЄҐ]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_ABBREVIATION: Final = re.compile(r"\b(?:[A-Za-z]\.){2,}|\bNo\.(?= ?\d)")
 _LINK: Final = re.compile(r"https?://\S+|\S+@\S+|`[^`]*`")
 
 _SCRIPT_SHARE = 3
@@ -96,7 +97,7 @@ def detect(text: str, *, languages: Iterable[str], default: str) -> str:
     languages: the possible ones. A text whose script belongs to none of them is told by its script all the same, so
     that it can be refused instead of being garbled.
     """
-    sample = _LINK.sub(" ", text[:SAMPLE_CHARS])
+    sample = _ABBREVIATION.sub(" ", _LINK.sub(" ", text[:SAMPLE_CHARS]))
     return _by_script(sample) or _by_words(sample, frozenset(languages), default)
 
 
@@ -117,8 +118,7 @@ def _by_words(sample: str, languages: frozenset[str], default: str) -> str:
     words = [word.lower().replace("’", "'") for word in _WORD.findall(sample)]
     folded = sample.lower()
     scores = {
-        language: sum(word in frequent for word in words)
-        + 2 * sum(folded.count(char) for char in _MARKED.get(language, ""))
+        language: _score([word for word in words if word in frequent], folded, _MARKED.get(language, ""))
         for language, frequent in _WORDS.items()
         if language in languages
     }
@@ -127,3 +127,9 @@ def _by_words(sample: str, languages: frozenset[str], default: str) -> str:
         return default
     (best, most), second = ranked[0], ranked[1][1] if len(ranked) > 1 else 0
     return best if most > second or best == default else default
+
+
+def _score(found: list[str], folded: str, marked: str) -> int:
+    """Frequent words and marked letters of one language. Lone letters, which are also names, prove nothing alone."""
+    marks = sum(folded.count(char) for char in marked)
+    return len(found) + 2 * marks if marks or any(len(word) > 1 for word in found) else 0

@@ -6,18 +6,34 @@ Every pattern is linear, or bounded by a small number, for the text is anybody's
 import html
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Final
 
-_FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)", re.MULTILINE | re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_SCRIPT = re.compile(r"<(script|style)\b[^<>]{0,300}>.*?(?:</\1\s{0,9}>|\Z)", re.DOTALL | re.IGNORECASE)
+_INFO = r"[ \t]*+[\w+#./-]*+[ \t]*+(?:(?:\{|\w++[ \t]*+[=:])[^\n]*+)?"
+"""What a fence may say of its code; prose behind three backticks opens none."""
+
+_FENCE = re.compile(
+    rf"^[ \t]*+(`{{3,}}+|~{{3,}}+){_INFO}\n.*?(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)", re.MULTILINE | re.DOTALL
+)
+_UNSPOKEN: Final = tuple(
+    (re.compile(opening, re.IGNORECASE), re.compile(closing, re.IGNORECASE))
+    for opening, closing in (
+        ("<!--", "-->"),
+        (r"<script\b[^<>]{0,300}>", r"</script\s{0,9}>"),
+        (r"<style\b[^<>]{0,300}>", r"</style\s{0,9}>"),
+    )
+)
+"""What opens and closes that which no browser shows either; without its close it is prose about HTML."""
+
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000}|[\w.+-]{1,64}@[\w.-]{1,255})>")
 _BREAK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|tr|table|blockquote|h[1-6])\b[^<>\n]{0,300}>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]{0,40}(?:\s[^<>\n]{0,300})?/?>")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]{2,8});")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,1000})\]\([^()\n]{0,2000}(?:\([^()\n]{0,500}\)[^()\n]{0,500})?\)")
-_REFERENCE = re.compile(r"!?\[([^\[\]\n]{1,1000})\]\[[^\[\]\n]{0,100}\]")
-_DEFINITION = re.compile(r"^[ \t]{0,3}\[[^\[\]\n]{1,100}\]:[ \t]+\S[^\n]*$", re.MULTILINE)
+_REFERENCE = re.compile(r"!?\[(?!\d{1,4}\])([^\[\]\n]{1,1000})\]\[[^\[\]\n]{0,100}\]")
+_DEFINITION = re.compile(
+    r"^[ \t]{0,3}\[[^\[\]\n]{1,100}\]:[ \t]+(?:[a-zA-Z][\w+.-]{1,20}:\S|[</#]|\.{1,2}/)[^\n]*$", re.MULTILINE
+)
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,40}\]:?")
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+([^\n]*)$", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•▪◦‣]|\(?\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?", re.MULTILINE)
@@ -64,9 +80,20 @@ def strip_markup(text: str) -> str:
 
 def _without_html(text: str) -> str:
     if "<" in text:
-        text = _AUTOLINK.sub(r"\1", _SCRIPT.sub(" ", _COMMENT.sub(" ", text)))
+        for opening, closing in _UNSPOKEN:
+            text = " ".join(_outside(text, opening, closing))
+        text = _AUTOLINK.sub(r"\1", text)
         text = _TAG.sub(_tag, _BREAK_TAG.sub("\n\n", text))
     return _ENTITY.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
+
+
+def _outside(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> Iterator[str]:
+    """What lies between a close and the next opening; linear, for a search that finds no close is the last one."""
+    start = 0
+    while (begin := opening.search(text, start)) and (end := closing.search(text, begin.end())):
+        yield text[start : begin.start()]
+        start = end.end()
+    yield text[start:]
 
 
 def _tag(found: re.Match[str]) -> str:
@@ -89,9 +116,14 @@ def _plain_char(found: re.Match[str]) -> str:
     char = found[0]
     if "０" <= char <= "９" or "Ａ" <= char <= "Ｚ" or "ａ" <= char <= "ｚ" or char in _FULL_WIDTH_SIGNS:
         return unicodedata.normalize("NFKC", char)
-    if "①" <= char <= "⑳":
-        return f" {unicodedata.normalize('NFKC', char)} "
     kind = unicodedata.category(char)
+    plain = unicodedata.normalize("NFKC", char)
+    if "₀" <= char <= "₉" or "㌀" <= char <= "㏿":  # an index; a unit in one sign
+        return plain
+    if "⁴" <= char <= "⁹" or char == "⁰":
+        return f"^{plain}"
+    if "①" <= char <= "⑳" or (kind == "So" and any(sign.isalnum() for sign in plain)):
+        return f" {plain} "
     return char if kind[0] in "LMNP" or kind == "Sc" or char in _KEPT_SYMBOLS else " "
 
 

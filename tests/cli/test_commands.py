@@ -5,9 +5,11 @@ import wave
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from cli.main import app
+from cli.say import say
 from telemetry.build_info import build_version
 
 pytestmark = pytest.mark.usefixtures("fakes_path")
@@ -86,3 +88,9 @@ def test_a_text_from_standard_input_that_is_not_utf_8_is_one_line() -> None:
     ended = run("say", "-", "-o", "a.mp3", given=b"Zo\xeb")
     assert isinstance(ended.exception, SystemExit)
     assert "UTF-8" in ended.stderr
+
+
+def test_a_text_from_a_standard_input_that_is_closed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.say.sys.stdin", None)
+    with pytest.raises(typer.BadParameter, match="nothing to say"):
+        say("-", Path("a.mp3"))

@@ -115,7 +115,7 @@ def test_input_that_is_no_text_is_refused_before_any_work(tones, body):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"speed": ' + b"9" * 9000 + b"}"],
+    [b"", b"{", b"[]", b'"text"', b"\xff\xfe", b"[" * 100_000],
     ids=lambda body: ascii(body[:12]),
 )
 def test_a_body_that_is_no_json_object_is_refused(tones, body):

@@ -101,7 +101,9 @@ def test_a_text_tells_its_language(text, language):
 
 
 @pytest.mark.parametrize("default", SPOKEN)
-@pytest.mark.parametrize("text", ["", "OK", "Taxi", "12345", "🎉", "Madrid 2024", "\ud800", "!!!"])
+@pytest.mark.parametrize(
+    "text", ["", "OK", "Taxi", "12345", "🎉", "Madrid 2024", "\ud800", "!!!", "a<b e c<d", "e.g. No. 5, a"]
+)
 def test_what_does_not_tell_is_of_the_default_language(text, default):
     assert detect(text, languages=SPOKEN, default=default) == default
 

@@ -14,6 +14,18 @@ from text.markup import strip_markup
         pytest.param("***both***", "both", id="bold and italic"),
         pytest.param("~~gone~~ stays", "gone stays", id="struck through"),
         pytest.param("un**believ**able", "unbelievable", id="bold within a word"),
+        pytest.param(
+            "[Bob]: Hello.\n[Alice]: Hi.", "[Bob]: Hello.\n[Alice]: Hi.", id="a transcript is no list of links"
+        ),
+        pytest.param("[1]: https://example.com\nText", "Text", id="a link's definition"),
+        pytest.param("In HTML the <script> element loads code.", "In HTML the element loads code.", id="prose on HTML"),
+        pytest.param("a<script>alert(1)</script>b", "a b", id="a script"),
+        pytest.param("a <!-- b and c", "a <!-- b and c", id="a comment without an end"),
+        pytest.param("```Hello my friends, this is prose.", "Hello my friends, this is prose.", id="no fence"),
+        pytest.param("```python title=x\ncode\n```\nText", "Text", id="a fence with attributes"),
+        pytest.param("H₂O and y⁴", "H2O and y^4", id="signs above and below the line"),
+        pytest.param("5㎏ ⓐ", "5kg a", id="signs that are other signs"),
+        pytest.param("[2][3]", "[2][3]", id="notes"),
         pytest.param("# Title", "Title", id="a heading"),
         pytest.param("### Title ###", "Title", id="a closed heading"),
         pytest.param("Title\n=====\nText", "Title\nText", id="an underlined heading"),
