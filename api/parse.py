@@ -34,6 +34,9 @@ MAX_INTEGER_DIGITS = 4300
 MAX_FIELDS = 64
 """In a form."""
 
+_CHARSETS = frozenset({b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin-1"})
+"""Of forms; some of Python's others take quadratic time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -121,9 +124,6 @@ def _form(data: bytes) -> Mapping[str, Any]:
         raise InvalidValue("The body is not a valid form in UTF-8.") from None
 
 
-_CHARSETS = frozenset({b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin-1"})
-
-
 class _InMemoryParser(MultiPartParser):
     """An upload stays in memory, where the bound on the body bounds it too; nothing private goes to a shared disk.
 
@@ -153,7 +153,7 @@ class _InMemoryParser(MultiPartParser):
 async def _multipart(request: Request, limits: ServerSettings) -> tuple[Mapping[str, Any], bool]:
     """The text fields, and whether a sample came with them; a browser sends a file field left empty without a name."""
     charset = parse_options_header(request.headers["content-type"])[1].get(b"charset") or b"utf-8"
-    if charset.strip().lower() not in _CHARSETS:  # some of Python's take quadratic time
+    if charset.strip().lower() not in _CHARSETS:
         raise InvalidValue("The form should be in UTF-8.")
     stream = _bounded(request, limits.max_body_bytes, limits.send_timeout_s)
     try:

@@ -117,14 +117,20 @@ def _plain_char(found: re.Match[str]) -> str:
     if "０" <= char <= "９" or "Ａ" <= char <= "Ｚ" or "ａ" <= char <= "ｚ" or char in _FULL_WIDTH_SIGNS:
         return unicodedata.normalize("NFKC", char)
     kind = unicodedata.category(char)
-    plain = unicodedata.normalize("NFKC", char)
-    if "₀" <= char <= "₉" or "㌀" <= char <= "㏿":  # an index; a unit in one sign
-        return plain
-    if "⁴" <= char <= "⁹" or char == "⁰":
-        return f"^{plain}"
-    if "①" <= char <= "⑳" or (kind == "So" and any(sign.isalnum() for sign in plain)):
-        return f" {plain} "
+    if kind in ("So", "No") and char not in _KEPT_SYMBOLS:
+        return _other_spelling(char) or (char if kind == "No" else " ")
     return char if kind[0] in "LMNP" or kind == "Sc" or char in _KEPT_SYMBOLS else " "
+
+
+def _other_spelling(sign: str) -> str:
+    """What a sign is made of, where that can be read; empty where it cannot."""
+    plain = unicodedata.normalize("NFKC", sign)
+    if "₀" <= sign <= "₉" or "㌀" <= sign <= "㏿":  # an index; a unit in one sign
+        return plain
+    if "⁴" <= sign <= "⁹" or sign == "⁰":
+        return f"^{plain}"
+    is_circled = "①" <= sign <= "⑳" or (unicodedata.category(sign) == "So" and any(part.isalnum() for part in plain))
+    return f" {plain} " if is_circled else ""
 
 
 def _unwrapped(lines: list[str]) -> list[str]:

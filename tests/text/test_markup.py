@@ -25,6 +25,7 @@ from text.markup import strip_markup
         pytest.param("```python title=x\ncode\n```\nText", "Text", id="a fence with attributes"),
         pytest.param("H₂O and y⁴", "H2O and y^4", id="signs above and below the line"),
         pytest.param("5㎏ ⓐ", "5kg a", id="signs that are other signs"),
+        pytest.param("5℃, №5, Foo™", "5℃, №5, Foo™", id="signs that the language names"),
         pytest.param("[2][3]", "[2][3]", id="notes"),
         pytest.param("# Title", "Title", id="a heading"),
         pytest.param("### Title ###", "Title", id="a closed heading"),

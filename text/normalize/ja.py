@@ -2,17 +2,16 @@
 
 import re
 import unicodedata
-from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
 from text.normalize import web
 from text.normalize.amounts import SILENT
-from text.normalize.numbers import LONG_RUN, MAX_DIGITS, Numerals, in_breaths
-from text.normalize.rules import DIGITS, MARK_RULES, Rule, apply, either, rule, straighten, tidy
+from text.normalize.han import ALONE, NAMES, NUMBER, HanNumerals, plain, writing
+from text.normalize.numbers import in_breaths
+from text.normalize.rules import DIGITS, MARK_RULES, apply, either, rule, straighten, tidy
 
 _SCALES: Final = ((10**16, "京"), (10**12, "兆"), (10**8, "億"), (10**4, "万"), (1000, "千"), (100, "百"), (10, "十"))
-_NAMES: Final = "零一二三四五六七八九"
 _CODE_NAMES: Final = ("ゼロ", "イチ", "ニー", "サン", "ヨン", "ゴー", "ロク", "ナナ", "ハチ", "キュー")
 _MINUTES: Final = (
     "ジュップン", "イップン", "ニフン", "サンプン", "ヨンプン", "ゴフン", "ロップン", "ナナフン", "ハップン",
@@ -28,8 +27,6 @@ _LETTERS: Final = dict(
 )
 _KANA: Final = "ぁ-ゖァ-ヺー"
 _HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff々"
-_NUMBER: Final = rf"\d{{1,{MAX_DIGITS}}}+(?:\.\d{{1,{MAX_DIGITS}}}+)?+"
-_ALONE: Final = r"(?<![\dA-Za-z./_+-])"
 _WAVES: Final = "~〜～"
 _DASH: Final = rf"(?:[-–—]{{1,2}}| ?[{_WAVES}–—] ?)"
 
@@ -39,7 +36,7 @@ def normalize_ja(text: str) -> str:
     return tidy(apply(straighten(text), _RULES))
 
 
-class _Japanese(Numerals):
+class _Japanese(HanNumerals):
     """Numbers without spaces, in Han; codes in kana, which no reader takes for a number."""
 
     __slots__ = ()
@@ -52,16 +49,9 @@ class _Japanese(Numerals):
         """ゼロキューゼロ; a long run with a comma after every fourth."""
         return "、".join("".join(_CODE_NAMES[int(digit)] for digit in part) for part in in_breaths(run))
 
-    def number(self, written: str) -> str:
-        """三点イチヨン; 三点十四点一, for it has versions."""
-        whole, *decimals = written.split(".")
-        is_code = len(whole) > MAX_DIGITS or (len(whole) > 1 and whole[0] == "0")
-        said = self.digits(whole) if is_code else self.cardinal(int(whole))
-        if not decimals:
-            return said
-        if len(decimals) > 1:
-            return "点".join([said, *map(self.code, decimals)])
-        return f"{said}点{_NAMES[int(decimals[0])] if len(decimals[0]) == 1 else self.digits(decimals[0])}"
+    def decimals(self, run: str) -> str:
+        """三点五, 三点イチヨン: a number of several signs would be read as a whole."""
+        return NAMES[int(run)] if len(run) == 1 else self.digits(run)
 
 
 @lru_cache(maxsize=4096)
@@ -71,7 +61,7 @@ def _counted(number: int) -> str:
             head, rest = divmod(number, size)
             is_named_alone = head == 1 and size < 10**4
             return ("" if is_named_alone else _counted(head)) + name + (_counted(rest) if rest else "")
-    return _NAMES[number]
+    return NAMES[number]
 
 
 _JAPANESE: Final = _Japanese("ja", {".": "点", ",": "点"}, decimal_comma=False)
@@ -113,7 +103,7 @@ _CURRENCIES: Final = {
 _SIGN: Final = either(_CURRENCIES)
 _NEXT: Final = rf"(?=(?:{_SIGN}|第|午[前後]|翌)?\d)"
 _POWERS: Final = {"k": 3, "K": 3, "million": 6, "M": 6, "billion": 9, "B": 9, "bn": 9, "trillion": 12}
-_AMOUNT: Final = rf"(?P<number>{_NUMBER})(?P<scale>(?:[十百千]?[万億兆]|[百千]| ?(?:{either(_POWERS)})(?![A-Za-z\d]))?)"
+_AMOUNT: Final = rf"(?P<number>{NUMBER})(?P<scale>(?:[十百千]?[万億兆]|[百千]| ?(?:{either(_POWERS)})(?![A-Za-z\d]))?)"
 
 _SYMBOLS: Final = {
     "&": "アンド", "+": "プラス", "=": "イコール", "==": "イコール", "×": "かける", "÷": "割る", "±": "プラスマイナス",
@@ -154,21 +144,10 @@ def _minutes(found: re.Match[str]) -> str:
     return (_JAPANESE.cardinal(above) if above else "") + _MINUTES[last]
 
 
-def _plain(number: str, scale: str = "") -> str:
-    """A scale in Latin letters is multiplied out; one in Han is said."""
-    if scale in _POWERS:
-        number, scale = f"{Decimal(number).scaleb(_POWERS[scale]):f}", ""
-    return (number.rstrip("0").rstrip(".") if "." in number else number) + scale
-
-
 def _money(found: re.Match[str]) -> str:
     low, scale = found["low"], found["scale"].strip()
-    start = f"{_plain(low, scale if scale in _POWERS else '')}から" if low else ""
-    return f"{start}{_plain(found['number'], scale)}{_CURRENCIES[found['sign']]}"
-
-
-def _vulgar(found: re.Match[str]) -> str:
-    return found[1] + " " * bool(found[1]) + unicodedata.normalize("NFKC", found[2]).replace("⁄", "/")
+    start = f"{plain(_POWERS, low, scale if scale in _POWERS else '')}から" if low else ""
+    return f"{start}{plain(_POWERS, found['number'], scale)}{_CURRENCIES[found['sign']]}"
 
 
 def _nfkc(found: re.Match[str]) -> str:
@@ -178,35 +157,31 @@ def _nfkc(found: re.Match[str]) -> str:
 _WRITING: Final = (
     rule("", r"[０-９Ａ-Ｚａ-ｚ₀-₉％￥＋＝＜＞＠＃＆㌀-㏟]|(?<=\d)[：．／，－](?=\d)|－(?=[\d０-９])", _nfkc),
     rule("", "[①-⑳Ⅰ-Ⅻ]", lambda found: str(int(unicodedata.numeric(found[0])))),
-    rule(".", rf"(?<=\d)\.(?=\d{{{MAX_DIGITS + 1}}})", "点"),
-    Rule(DIGITS, LONG_RUN, lambda found: _JAPANESE.digits(found[0])),
-    rule(",", r"(?<![\d.,])\d{1,3}(?:,\d{3}){1,5}(?![\d,])", lambda found: found[0].replace(",", "")),
-    rule(".", r"(?<![\w.])\.(?=\d)", "0."),
-    rule("¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞", r"(\d?)([¼-¾⅐-⅞])", _vulgar),
+    *writing(_JAPANESE),
 )
 """One way to write a number, whatever the text does."""
 
 _PLACES: Final = (
     rule(
         "-/.",
-        rf"{_ALONE}([12]\d{{3}})([-/.])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])(?![\d_]|[-/.]\d)(?:T(?=\d))?",
+        rf"{ALONE}([12]\d{{3}})([-/.])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])(?![\d_]|[-/.]\d)(?:T(?=\d))?",
         lambda found: f"{found[1]}年{int(found[3])}月{int(found[4])}日",
     ),
     rule(
         "-/",
-        rf"{_ALONE}((?:19|20)\d\d)[-/](0[1-9]|1[0-2])(?![\d_A-Za-z]|年| ?[-/=.][\d=]?)",
+        rf"{ALONE}((?:19|20)\d\d)[-/](0[1-9]|1[0-2])(?![\d_A-Za-z]|年| ?[-/=.][\d=]?)",
         lambda found: f"{found[1]}年{int(found[2])}月",
     ),
     rule(
         "/",
-        rf"{_ALONE}(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])(?= ?[(（][日月火水木金土](?:曜日?|・祝)?[)）])",
+        rf"{ALONE}(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])(?= ?[(（][日月火水木金土](?:曜日?|・祝)?[)）])",
         lambda found: f"{int(found[1])}月{int(found[2])}日",
     ),
     rule("(（", r"(?<=日) ?[(（]([日月火水木金土])(?:曜日?|・祝)?[)）]", r"、\1曜日、"),
     rule("", f"(?<![A-Za-z\\d.])(?:{either(_KNOWN)})(?![A-Za-z\\d])", lambda found: _KNOWN[found[0]]),
     rule(
         ".",
-        rf"{_ALONE}\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\dA-Za-z]|\.\d)",
+        rf"{ALONE}\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\dA-Za-z]|\.\d)",
         lambda found: "ドット".join(map(_JAPANESE.digits, found[0].split("."))),
     ),
     rule("版バ", r"(?<=バージョン) ?[vV]\.? ?(?=\d)", ""),
@@ -218,11 +193,11 @@ _PLACES: Final = (
 
 _CODES: Final = (
     rule("+", r"(?<![\dA-Za-z+])\+\d{1,3}(?:[ -]\d{1,11}){1,5}(?![\dA-Za-z])", _grouped),
-    rule("0", rf"{_ALONE}(?:[(（]0\d{{1,4}}[)）] ?|0\d{{1,4}}[ -])\d{{1,4}}[ -]?\d{{3,4}}(?![\d-])", _grouped),
-    rule("0", rf"{_ALONE}0\d{{9,10}}(?![\d-])", _spelled),
+    rule("0", rf"{ALONE}(?:[(（]0\d{{1,4}}[)）] ?|0\d{{1,4}}[ -])\d{{1,4}}[ -]?\d{{3,4}}(?![\d-])", _grouped),
+    rule("0", rf"{ALONE}0\d{{9,10}}(?![\d-])", _spelled),
     rule("〒", r"〒 ?(\d{3})-?(\d{4})(?!\d)", lambda found: f"郵便番号、{_grouped(found)}"),
-    rule(" ", rf"{_ALONE}\d{{4}}(?: \d{{4}}){{2,4}}(?! ?\d)", _grouped),
-    rule("-", rf"{_ALONE}\d{{1,18}}(?:-\d{{1,18}}){{2,8}}(?![\dA-Za-z-])", _grouped),
+    rule(" ", rf"{ALONE}\d{{4}}(?: \d{{4}}){{2,4}}(?! ?\d)", _grouped),
+    rule("-", rf"{ALONE}\d{{1,18}}(?:-\d{{1,18}}){{2,8}}(?![\dA-Za-z-])", _grouped),
     rule("-", r"(?<=[A-Za-z])(?:-\d{1,18}){2,8}(?![\d.])", lambda found: " " + _grouped(found)),
     rule(DIGITS, rf"(?:{_LABELS})[ ：:はが]{{0,3}}\d{{3,18}}(?:-\d{{1,6}})?{_NOT_COUNTED}", _spelled),
     rule("号", r"(?<![\d.])\d{3,4}(?=号室)", _spelled),
@@ -240,8 +215,8 @@ _TIMES: Final = (
 )
 
 _SPANS: Final = (
-    rule("-", rf"(?<=\d) - (?={_NUMBER}(?: |$|[=、。,?？)）]))", "マイナス"),
-    rule("=", rf"(?<=[\da-zA-Z)])-(?={_NUMBER}(?: ?[-+×÷*/] ?{_NUMBER}){{0,4}} ?=)", "マイナス"),
+    rule("-", rf"(?<=\d) - (?={NUMBER}(?: |$|[=、。,?？)）]))", "マイナス"),
+    rule("=", rf"(?<=[\da-zA-Z)])-(?={NUMBER}(?: ?[-+×÷*/] ?{NUMBER}){{0,4}} ?=)", "マイナス"),
     rule("-–—~〜～", rf"(?<=\d)((?:{_UNIT})?){_DASH}{_NEXT}", r"\1から"),
     rule("-–—~〜～", rf"(?<=\d)([{_HAN}]{{1,3}}|[{_KANA}]{{1,6}})(?: - |[-–—{_WAVES}]){_NEXT}", r"\1から"),
     rule(_WAVES, rf"(?<=[\d{_HAN}ァ-ヺA-Za-z])[{_WAVES}](?=[\d{_HAN}ァ-ヺA-Za-z])", "から"),
@@ -249,23 +224,23 @@ _SPANS: Final = (
     rule(_WAVES, rf"(?<=[{_KANA}])[{_WAVES}]+", "ー"),
     rule(
         "-",
-        rf"(?:(?<![\w)\]%°.,:/-])|(?<=[はがのをにでと約]))-(?=(?:{_SIGN})?\d)|(?<=[{_HAN}])-(?={_NUMBER} ?[%‰°度])",
+        rf"(?:(?<![\w)\]%°.,:/-])|(?<=[はがのをにでと約]))-(?=(?:{_SIGN})?\d)|(?<=[{_HAN}])-(?={NUMBER} ?[%‰°度])",
         "マイナス",
     ),
     rule("^", r"(?<=\w)\^((?:マイナス)?\d{1,18})", r"の\1乗"),
 )
 
 _AMOUNTS: Final = (
-    rule("", rf"(?<![A-Za-z])(?P<sign>{_SIGN}) ?(?:(?P<low>{_NUMBER})から(?:{_SIGN})?)?{_AMOUNT}円?", _money),
-    rule(DIGITS, rf"(?<![\d.A-Za-z])(?:(?P<low>{_NUMBER})から)?{_AMOUNT} ?(?P<sign>{_SIGN})(?![A-Za-z\d])", _money),
+    rule("", rf"(?<![A-Za-z])(?P<sign>{_SIGN}) ?(?:(?P<low>{NUMBER})から(?:{_SIGN})?)?{_AMOUNT}円?", _money),
+    rule(DIGITS, rf"(?<![\d.A-Za-z])(?:(?P<low>{NUMBER})から)?{_AMOUNT} ?(?P<sign>{_SIGN})(?![A-Za-z\d])", _money),
     rule(
         "/",
-        rf"(?<![\d.A-Za-z])(?:[時秒分]速)?({_NUMBER}) ?({either(_SPEEDS)})(?![A-Za-z\d²])",
+        rf"(?<![\d.A-Za-z])(?:[時秒分]速)?({NUMBER}) ?({either(_SPEEDS)})(?![A-Za-z\d²])",
         lambda found: found[1].join(_SPEEDS[found[2]]),
     ),
     rule(
         DIGITS,
-        rf"(?<![A-Za-z\d.])(?<![A-Za-z][ -])({_NUMBER}) ?({_UNIT})(?![A-Za-z\d])",
+        rf"(?<![A-Za-z\d.])(?<![A-Za-z][ -])({NUMBER}) ?({_UNIT})(?![A-Za-z\d])",
         lambda found: found[1] + _UNITS[found[2]],
     ),
     rule("/", rf"(?<=[{_HAN}{_KANA}])/({_UNIT})(?![A-Za-z\d])", lambda found: f"毎{_UNITS[found[1]]}"),

@@ -2,21 +2,18 @@
 
 import re
 import unicodedata
-from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 from text.normalize import web
 from text.normalize.amounts import SILENT
-from text.normalize.numbers import LONG_RUN, MAX_DIGITS, Numerals, in_breaths
-from text.normalize.rules import DIGITS, MARK_RULES, Rule, apply, either, rule, straighten, tidy
+from text.normalize.han import ALONE, NAMES, NUMBER, HanNumerals, plain, writing
+from text.normalize.numbers import in_breaths
+from text.normalize.rules import DIGITS, MARK_RULES, apply, either, rule, straighten, tidy
 
 _SCALES: Final = ((10**8, "亿"), (10**4, "万"), (1000, "千"), (100, "百"), (10, "十"))
-_NAMES: Final = "零一二三四五六七八九"
 _HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff"
-_NUMBER: Final = rf"\d{{1,{MAX_DIGITS}}}+(?:\.\d{{1,{MAX_DIGITS}}}+)?+"
-_ALONE: Final = r"(?<![\dA-Za-z./_+-])"
 _DASHES: Final = "-–—~～"
 _DASH: Final = r"(?:[-–—]{1,2}| ?[~～–—] ?)"
 
@@ -26,7 +23,7 @@ def normalize_zh(text: str) -> str:
     return tidy(apply(straighten(text), _RULES))
 
 
-class _Mandarin(Numerals):
+class _Mandarin(HanNumerals):
     """Numbers without spaces; 两 for a two that leads thousands and more."""
 
     __slots__ = ()
@@ -40,16 +37,7 @@ class _Mandarin(Numerals):
 
     def digits(self, run: str) -> str:
         """Digit by digit; a long run with a comma after every fourth, and no last one alone."""
-        return "，".join("".join(_NAMES[int(digit)] for digit in part) for part in in_breaths(run))
-
-    def number(self, written: str) -> str:
-        """三点一四; 三点十四点一, for it has versions."""
-        whole, *decimals = written.split(".")
-        is_code = len(whole) > MAX_DIGITS or (len(whole) > 1 and whole[0] == "0")
-        said = self.digits(whole) if is_code else self.cardinal(int(whole))
-        if not decimals:
-            return said
-        return "点".join([said, *map(self.code if len(decimals) > 1 else self.digits, decimals)])
+        return "，".join("".join(NAMES[int(digit)] for digit in part) for part in in_breaths(run))
 
     def code(self, run: str) -> str:
         """A number in a name: A四, S五百, A三八零."""
@@ -64,7 +52,7 @@ def _counted(number: int) -> str:
             head, rest = divmod(number, size)
             zero = "零" if rest < size // 10 else ""
             return _counted(head) + name + (zero + _counted(rest) if rest else "")
-    return _NAMES[number]
+    return NAMES[number]
 
 
 _MANDARIN: Final = _Mandarin("zh", {".": "点", ",": "点"}, decimal_comma=False)
@@ -119,7 +107,7 @@ _POWERS: Final = {
     "k": 3, "K": 3, "thousand": 3, "m": 6, "M": 6, "million": 6, "b": 9, "B": 9, "bn": 9, "billion": 9, "trillion": 12,
 }  # fmt: skip
 _AMOUNT: Final = (
-    rf"(?P<number>{_NUMBER})(?P<scale>(?:万亿|[十百千]?[万亿]|[百千]| ?(?:{either(_POWERS)})(?![A-Za-z\d]))?)"
+    rf"(?P<number>{NUMBER})(?P<scale>(?:万亿|[十百千]?[万亿]|[百千]| ?(?:{either(_POWERS)})(?![A-Za-z\d]))?)"
 )
 
 _SYMBOLS: Final = {
@@ -156,19 +144,12 @@ def _clock(found: re.Match[str]) -> str:
     return f"{part}{hour}点{minutes}" + (f"{second}秒" if int(second) else "")
 
 
-def _plain(number: str, scale: str = "") -> str:
-    """Without zeros at the end; a scale in Latin letters is multiplied out."""
-    if scale in _POWERS:
-        number, scale = f"{Decimal(number).scaleb(_POWERS[scale]):f}", ""
-    return (number.rstrip("0").rstrip(".") if "." in number else number) + scale
-
-
 def _money(found: re.Match[str]) -> str:
     unit, low, number, scale = _CURRENCIES[found["sign"]], found["low"], found["number"], found["scale"].strip()
     if unit[0] == "元" and not low and not scale and re.fullmatch(r"\d+\.\d\d?", number):
         return _cents(*number.split(".")) + unit[1:]
-    start = f"{_plain(low, scale if scale in _POWERS else '')}到" if low else ""
-    return f"{start}{_plain(number, scale)}{unit}"
+    start = f"{plain(_POWERS, low, scale if scale in _POWERS else '')}到" if low else ""
+    return f"{start}{plain(_POWERS, number, scale)}{unit}"
 
 
 def _cents(yuan: str, cents: str) -> str:
@@ -187,23 +168,15 @@ def _share(found: re.Match[str]) -> str:
 
 
 def _thousands(found: re.Match[str]) -> str:
-    return "到".join(_plain(number, "k") for number in found.groups() if number)
-
-
-def _vulgar(found: re.Match[str]) -> str:
-    return found[1] + " " * bool(found[1]) + unicodedata.normalize("NFKC", found[2]).replace("⁄", "/")
+    return "到".join(plain(_POWERS, number, "k") for number in found.groups() if number)
 
 
 _WRITING: Final = (
     rule(
         "", r"[０-９₀-₉％￥＋＝＜＞＠＃＆]|(?<=\d)[：．／](?=\d)", lambda found: unicodedata.normalize("NFKC", found[0])
     ),
-    rule(" ", rf"(?<=[{_HAN}]) (?={_NUMBER} [{_HAN}])|(?<=第) (?=\d)|(?<=\d) (?=[{_HAN}])", ""),
-    rule(".", rf"(?<=\d)\.(?=\d{{{MAX_DIGITS + 1}}})", "点"),
-    Rule(DIGITS, LONG_RUN, lambda found: _MANDARIN.digits(found[0])),
-    rule(",", r"(?<![\d.,])\d{1,3}(?:,\d{3}){1,5}(?![\d,])", lambda found: found[0].replace(",", "")),
-    rule(".", r"(?<![\w.])\.(?=\d)", "0."),
-    rule("¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞", r"(\d?)([¼-¾⅐-⅞])", _vulgar),
+    rule(" ", rf"(?<=[{_HAN}]) (?={NUMBER} [{_HAN}])|(?<=第) (?=\d)|(?<=\d) (?=[{_HAN}])", ""),
+    *writing(_MANDARIN),
     rule("", "[Ⅰ-Ⅻ]", lambda found: _MANDARIN.cardinal(ord(found[0]) - ord("Ⅰ") + 1)),
 )
 """One way to write a number, whatever the text does."""
@@ -211,12 +184,12 @@ _WRITING: Final = (
 _PLACES: Final = (
     rule(
         "-/.",
-        rf"{_ALONE}([12]\d{{3}})([-/.])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])(?![\d_]|[-/.]\d)(?:日|T(?=\d))?",
+        rf"{ALONE}([12]\d{{3}})([-/.])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])(?![\d_]|[-/.]\d)(?:日|T(?=\d))?",
         lambda found: f"{found[1]}年{int(found[3])}月{int(found[4])}日",
     ),
     rule(
         "-/",
-        rf"{_ALONE}((?:19|20)\d\d)[-/](0[1-9]|1[0-2])(?![\d_A-Za-z]|年|{_SEASON}| ?[-/=.][\d=]?)",
+        rf"{ALONE}((?:19|20)\d\d)[-/](0[1-9]|1[0-2])(?![\d_A-Za-z]|年|{_SEASON}| ?[-/=.][\d=]?)",
         lambda found: f"{found[1]}年{int(found[2])}月",
     ),
     rule("#№.", r"(?:#(?<![A-Za-z\d#&/]#)|№|N[Oo]\.) ?(\d{1,18})(?![\d.A-Za-z])", r"\1号"),
@@ -224,7 +197,7 @@ _PLACES: Final = (
     rule("版", r"版本 ?[vV]\.?(?=\d)", "版本"),
     rule(
         ".",
-        rf"{_ALONE}\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\dA-Za-z]|\.\d)",
+        rf"{ALONE}\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\dA-Za-z]|\.\d)",
         lambda found: "点".join(map(_MANDARIN.digits, found[0].split("."))),
     ),
     rule("V", r"(?<![A-Za-z\d.])V(\d{1,6})(?![\d.])", lambda found: f"V{_MANDARIN.code(found[1])}"),
@@ -233,15 +206,15 @@ _PLACES: Final = (
 """Days and addresses."""
 
 _CODES: Final = (
-    rule("1", rf"{_ALONE}(?:\+?86[ -]?)?1[3-9]\d([ -]?)\d{{4}}\1\d{{4}}(?![\d-]|\.\d| ?[元万亿个])", _grouped),
+    rule("1", rf"{ALONE}(?:\+?86[ -]?)?1[3-9]\d([ -]?)\d{{4}}\1\d{{4}}(?![\d-]|\.\d| ?[元万亿个])", _grouped),
     rule("+", r"(?<![\dA-Za-z+])\+\d{1,3}(?:[ -]\d{2,11}){1,5}(?![\dA-Za-z])", _grouped),
-    rule("0", rf"{_ALONE}(?:[(（]0\d{{2,3}}[)）] ?|0\d{{2,3}}[ -])\d{{7,8}}(?:[-转]\d{{1,6}})?(?!\d)", _grouped),
-    rule(" ", rf"{_ALONE}(?:[48]00(?: \d{{3,4}}){{2}}|\d{{4}}(?: \d{{4}}){{2,4}}(?: \d{{1,3}})?)(?! ?\d)", _grouped),
-    rule("-", rf"{_ALONE}\d{{1,18}}(?:-\d{{1,18}}){{2,8}}(?![\dA-Za-z-])", _grouped),
+    rule("0", rf"{ALONE}(?:[(（]0\d{{2,3}}[)）] ?|0\d{{2,3}}[ -])\d{{7,8}}(?:[-转]\d{{1,6}})?(?!\d)", _grouped),
+    rule(" ", rf"{ALONE}(?:[48]00(?: \d{{3,4}}){{2}}|\d{{4}}(?: \d{{4}}){{2,4}}(?: \d{{1,3}})?)(?! ?\d)", _grouped),
+    rule("-", rf"{ALONE}\d{{1,18}}(?:-\d{{1,18}}){{2,8}}(?![\dA-Za-z-])", _grouped),
     rule("-", r"(?<=[A-Za-z])(?:-\d{1,18}){2,8}(?![\d.])", lambda found: " " + _grouped(found)),
     rule(
         "12",
-        rf"{_ALONE}[1-9]\d{{5}}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{{3}}[\dXx](?![\dA-Za-z])",
+        rf"{ALONE}[1-9]\d{{5}}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{{3}}[\dXx](?![\dA-Za-z])",
         _grouped,
     ),
     rule(DIGITS, rf"(?:{_LABELS})[ ：:是为]{{0,3}}\d{{3,18}}(?:-\d{{1,6}})?{_NOT_COUNTED}", _spelled),
@@ -264,21 +237,21 @@ _TIMES: Final = (
 )
 
 _SPANS: Final = (
-    rule("-", rf"(?<=\d) - (?={_NUMBER}(?: |$|[=，。,?？)）]))", "减"),
-    rule("=", rf"(?<=[\da-zA-Z)])-(?={_NUMBER}(?: ?[-+×÷*/] ?{_NUMBER}){{0,4}} ?=)", "减"),
+    rule("-", rf"(?<=\d) - (?={NUMBER}(?: |$|[=，。,?？)）]))", "减"),
+    rule("=", rf"(?<=[\da-zA-Z)])-(?={NUMBER}(?: ?[-+×÷*/] ?{NUMBER}){{0,4}} ?=)", "减"),
     rule(
         _DASHES + "/",
         rf"(?<![\d/])([12]\d{{3}})(?:/|{_DASH})(\d\d)(?=年|{_SEASON})",
         lambda found: f"{_MANDARIN.digits(found[1])}到{_MANDARIN.digits(found[2])}",
     ),
-    rule("kK", rf"(?<![A-Za-z\d.])(?:({_NUMBER}){_DASH})?(?![248]K)({_NUMBER})[kK](?![A-Za-z\d])", _thousands),
+    rule("kK", rf"(?<![A-Za-z\d.])(?:({NUMBER}){_DASH})?(?![248]K)({NUMBER})[kK](?![A-Za-z\d])", _thousands),
     rule(_DASHES, rf"(?<=\d)((?:{_UNIT}|[%‰])?){_DASH}{_NEXT}", r"\1到"),
     rule(_DASHES, rf"(?<=\d)([{_HAN}]{{1,3}})(?: - |[{_DASHES}]){_NEXT}", r"\1到"),
     rule(_DASHES, rf"(?<=[周期][一二三四五六日天])[{_DASHES}](?=(?:周|星期)?[一二三四五六日天])", "到"),
     rule(
         "-",
         rf"(?:(?<![\w)\]%°.,:/-])|(?<=[是为于到至达约得温差值率在从和与或比了]))-(?=(?:{_SIGN})?\d)"
-        rf"|(?<=[{_HAN}])-(?={_NUMBER} ?[%‰°度])",
+        rf"|(?<=[{_HAN}])-(?={NUMBER} ?[%‰°度])",
         "负",
     ),
     rule("^", r"(?<=\w)\^(负?\d{1,18})", r"的\1次方"),
@@ -301,17 +274,17 @@ _YEARS: Final = (
 and 51 to 99 that are not round and not said to have lasted. All others are numbers of years."""
 
 _AMOUNTS: Final = (
-    rule("", rf"(?<![A-Za-z])(?P<sign>{_SIGN}) ?(?:(?P<low>{_NUMBER})到(?:{_SIGN})?)?{_AMOUNT}元?", _money),
-    rule(DIGITS, rf"(?<![\d.A-Za-z])(?:(?P<low>{_NUMBER})到)?{_AMOUNT} ?(?P<sign>{_SIGN})(?![A-Za-z\d])", _money),
-    rule("%‰‱", rf"(?<![\d.])(?:({_NUMBER})到)?({_NUMBER}) ?([%‰‱])", _share),
-    rule("°度", rf"负(?={_NUMBER}(?:到负?{_NUMBER})? ?[°度])", "零下"),
+    rule("", rf"(?<![A-Za-z])(?P<sign>{_SIGN}) ?(?:(?P<low>{NUMBER})到(?:{_SIGN})?)?{_AMOUNT}元?", _money),
+    rule(DIGITS, rf"(?<![\d.A-Za-z])(?:(?P<low>{NUMBER})到)?{_AMOUNT} ?(?P<sign>{_SIGN})(?![A-Za-z\d])", _money),
+    rule("%‰‱", rf"(?<![\d.])(?:({NUMBER})到)?({NUMBER}) ?([%‰‱])", _share),
+    rule("°度", rf"负(?={NUMBER}(?:到负?{NUMBER})? ?[°度])", "零下"),
     rule("wW", r"(?<=\d)[wW](?=[人个元块粉多次])", "万"),
     rule(
         "hm", r"(?<=\d)(h|min|m)(?=\d{1,2} ?(?:min|m|s)(?![A-Za-z]))", lambda found: "小时" if found[1] == "h" else "分"
     ),
     rule(
         DIGITS,
-        rf"(?<![A-Za-z\d.])(?<![A-Za-z][ -])({_NUMBER})(?: ?({_UNIT})|A(?![{_HAN}]))(?![A-Za-z\d])",
+        rf"(?<![A-Za-z\d.])(?<![A-Za-z][ -])({NUMBER})(?: ?({_UNIT})|A(?![{_HAN}]))(?![A-Za-z\d])",
         lambda found: found[1] + (_UNITS[found[2]] if found[2] else "安"),
     ),
     rule("/", rf"(?<=[{_HAN}])/({_UNIT})(?![A-Za-z\d])", lambda found: f"每{_UNITS[found[1]]}"),
@@ -334,7 +307,7 @@ _WORDS: Final = (
     rule("-", rf"(?<=[{_HAN}])-(?=\d)", ""),
     rule("-", r"(?<=[A-Za-z])-(?=\d)", " "),
     rule(DIGITS, rf"(?<=[A-Za-z])( ?)(\d{{3,18}}){_NOT_COUNTED}", lambda found: found[1] + _MANDARIN.code(found[2])),
-    rule("2", rf"(?<![\d.A-Za-z第零元角点分之])(?<!公元)(?<!元前)(?<!民国)2(?=(?:到{_NUMBER})? ?(?:{_MEASURE}))", "两"),
+    rule("2", rf"(?<![\d.A-Za-z第零元角点分之])(?<!公元)(?<!元前)(?<!民国)2(?=(?:到{NUMBER})? ?(?:{_MEASURE}))", "两"),
     rule(DIGITS, r"\d++(?:\.\d++)*+", lambda found: _MANDARIN.number(found[0])),
     rule("&", r"(?<=[A-Za-z])&(?=[A-Za-z])", " and "),
     rule("", f" ?({either(_SYMBOLS)}) ?", lambda found: _SYMBOLS[found[1]]),
