@@ -11,6 +11,8 @@ import numpy as np
 SOUND = 10 ** (-50 / 20)
 """Amplitude from which a sample counts as sound."""
 
+PCM_BYTES_PER_S = 2 * 24_000
+
 
 def first_sound_s(http: httpx.Client, text: str) -> float:
     """Seconds from the request to the first byte of mp3 that decodes to sound; the rest is not asked for."""
@@ -25,6 +27,17 @@ def first_sound_s(http: httpx.Client, text: str) -> float:
     raise RuntimeError("The answer has no sound.")
 
 
+def dry_s(http: httpx.Client, text: str) -> float:
+    """How long a player that starts with the first bytes of pcm waits for more, at the worst moment."""
+    longest_s = 0.0
+    with _listening(http, text, response_format="pcm") as (_, chunks):
+        played_s, began = len(next(chunks)) / PCM_BYTES_PER_S, time.perf_counter()
+        for data in chunks:
+            longest_s = max(longest_s, time.perf_counter() - began - played_s)
+            played_s += len(data) / PCM_BYTES_PER_S
+    return longest_s
+
+
 def read(http: httpx.Client, text: str, seconds: float = float("inf")) -> None:
     """Read an answer for some time, or to its end."""
     with _listening(http, text) as (began, chunks):
@@ -34,8 +47,8 @@ def read(http: httpx.Client, text: str, seconds: float = float("inf")) -> None:
 
 
 @contextmanager
-def _listening(http: httpx.Client, text: str) -> Iterator[tuple[float, Iterator[bytes]]]:
+def _listening(http: httpx.Client, text: str, **fields: str) -> Iterator[tuple[float, Iterator[bytes]]]:
     began = time.perf_counter()
-    with http.stream("POST", "/v1/audio/speech", json={"input": text, "voice": "nova"}) as answer:
+    with http.stream("POST", "/v1/audio/speech", json={"input": text, "voice": "nova", **fields}) as answer:
         answer.raise_for_status()
         yield began, answer.iter_raw()

@@ -63,6 +63,10 @@ class Params:
     cfg_value: float | None = None
 
 
+OPENING_UTTERANCES = 3
+"""Until then a listener has too little ahead to wait for a machine that does several things at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Utterance:
     """A few words spoken in one breath: the unit of work of a slot.
@@ -75,6 +79,11 @@ class Utterance:
     text: str
     language: str
     pause_after_s: float = 0.0
+
+    @property
+    def is_opening(self) -> bool:
+        """One of the first few: sound starts with the first, and runs dry where one of the next is late."""
+        return self.index < OPENING_UTTERANCES
 
 
 @dataclass(frozen=True, slots=True)

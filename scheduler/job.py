@@ -88,8 +88,8 @@ class Job:
 
     @property
     def opening(self) -> bool:
-        """True until the first utterance has sound: the rest waits, so that nothing slows down what is listened for."""
-        return self.sounding_since is None and 0 in self.running
+        """True while an opening utterance runs: the rest waits, so that nothing slows down what is listened for."""
+        return any(task.utterance.is_opening for task in self.running.values())
 
     def expected_s(self) -> float:
         """Seconds of audio made or being made."""

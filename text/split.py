@@ -6,7 +6,7 @@ Nothing is lost: the pieces hold every character of the text but the white space
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 _CLOSERS: Final = "\"'”’)\\]}」』）】》»"
@@ -22,7 +22,8 @@ _DOTTED = re.compile(r"\w\.\w\.$")
 _SPACE = re.compile(r"\s")
 _LINK_WORD = re.compile(
     r"\s(?=(?:and|or|but|because|that|which|who|when|while|with|from|into|about|after|before|for|in|on|to|of|at|by|over"
-    r"|under|through|between|as|if|than|near|during|without|against|since|until"
+    r"|under|through|between|as|if|than|near|during|without|against|since|until|behind|beside|above|below|across|along"
+    r"|around|outside|inside|within|toward|towards|so|where|how|do|does|did|been"
     r"|is|are|was|were|has|have|had|will|would|can|could|should|must|may|might"
     r"|y|o|que|porque|cuando|con|de|en|para|et|ou|qui|quand|avec|dans|pour|e|che|quando|com|em|und|oder|dass)\s)",
     re.IGNORECASE,
@@ -39,14 +40,17 @@ MERGED_CHARS = 120
 SECOND_CHARS = 80
 """The second utterance is short too, for it is made while the first one plays."""
 
-FIRST_RANGE = (0.5, 2.0)
-"""Where the first cut may lie, as a share of what was asked for, when a mark allows it."""
+SECOND_SHARE = 3.5
+"""How many times as long as the first one it may be: a longer one is not there when the first has been heard."""
+
+FIRST_RANGE = (0.5, 1.6, 2.0)
+"""Where the first cut may lie, as shares of what was asked for: from, rather not behind, at most."""
 
 LONG_FIRST = 3.0
 """A first sentence longer than this share of what was asked for is cut between words too."""
 
-LINKED_FIRST = (1.0, 2.25)
-"""Where it may then lie: before a word that begins a new phrase, or between any two."""
+LINKED_FROM = 0.9
+"""From where on it may then be cut before a word that begins a new phrase, or else between any two from 1 on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ def _paragraph(text: str, sizes: _Sizes, done: int) -> list[str]:
     pieces: list[str] = []
     if done == 0 and sentences:
         pieces, sentences = _opened(sentences, sizes)
+        sizes = replace(sizes, second=min(sizes.second, round(SECOND_SHARE * len(pieces[0]))))
     if done + len(pieces) == 1 and sentences and len(sentences[0]) > sizes.second:
         sentences = [*_halved(sentences[0], sizes.second), *sentences[1:]]
     is_second = done + len(pieces) == 1
@@ -91,7 +96,7 @@ def _paragraph(text: str, sizes: _Sizes, done: int) -> list[str]:
 
 def _opened(sentences: list[str], sizes: _Sizes) -> tuple[list[str], list[str]]:
     """The first piece, and the sentences that are left. One that is hardly a word takes the next one with it."""
-    low, high = (round(share * sizes.first) for share in FIRST_RANGE)
+    low, _, high = _first_range(sizes.first)
     if (
         len(sentences) > 1
         and len(sentences[0]) < low
@@ -104,18 +109,30 @@ def _opened(sentences: list[str], sizes: _Sizes) -> tuple[list[str], list[str]]:
 
 def _opening(sentence: str, first: int) -> tuple[str, str]:
     """The first few words of a sentence and its rest, which is empty for a sentence that is short by itself."""
-    low, high = (round(share * first) for share in FIRST_RANGE)
+    low, near, high = _first_range(first)
     if len(sentence) <= high:
         return sentence, ""
-    places = _places(_CLAUSE_END, sentence, low, high)
-    if not places and len(sentence) > LONG_FIRST * first:
-        low, high = (round(share * first) for share in LINKED_FIRST)
-        places = _places(_LINK_WORD, sentence, low, high) or _places(_SPACE, sentence, low, high)
+    places = _places(_CLAUSE_END, sentence, low, near)
+    if len(sentence) > LONG_FIRST * first:
+        places = (
+            places
+            or _places(_LINK_WORD, sentence, round(LINKED_FROM * first), near)
+            or _places(_CLAUSE_END, sentence, near, high)
+            or _places(_LINK_WORD, sentence, near, high)
+            or _places(_SPACE, sentence, first, near)
+        )
+    else:
+        places = places or _places(_CLAUSE_END, sentence, near, high)
     for end in sorted(places, key=lambda place: abs(place - first)):
         opening, rest = sentence[:end].strip(), sentence[end:].strip()
         if len(rest) >= first // 2 and (len(rest.split()) > 1 or (end and not sentence[end - 1].isascii())):
             return opening, rest
     return sentence, ""
+
+
+def _first_range(first: int) -> tuple[int, int, int]:
+    low, near, high = (round(share * first) for share in FIRST_RANGE)
+    return low, near, high
 
 
 def _halved(sentence: str, size: int) -> list[str]:

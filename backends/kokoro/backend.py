@@ -99,7 +99,7 @@ class KokoroBackend:
         utterance = task.utterance
         calls = self._call(utterance.text, utterance.language, voice, task.params.speed)
         for number, call in enumerate(calls):
-            with self._session(wants_sound_soon=utterance.index == 0) as session:
+            with self._session(wants_sound_soon=utterance.is_opening) as session:
                 samples = self._run(session, call, stop)
             if stop.is_set or not len(samples):
                 return

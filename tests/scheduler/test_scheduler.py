@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import SynthesisFailed, Unavailable
-from core.speech import Reference, Utterance
+from core.speech import OPENING_UTTERANCES, Reference, Utterance
 from scheduler.job import JobSpec
 from scheduler.messages import (
     Cancel,
@@ -50,6 +50,16 @@ def task_of(commands: list[Command]) -> int:
     return start.task.id
 
 
+def opened(scheduler: Scheduler, job: JobSpec) -> list[Command]:
+    """All that is said until a job that was just submitted is through the utterances that open it, a second each."""
+    commands = said = scheduler.handle(Submitted(job), 0.0)
+    for index in range(OPENING_UTTERANCES):
+        scheduler.handle(FirstAudio(job.id, index), 0.0)
+        said = scheduler.handle(Finished(1, task_of(said), 1.0), 0.0)
+        commands += said
+    return commands
+
+
 def test_a_job_waits_for_the_model_and_starts_when_it_is_ready():
     scheduler = Scheduler(lead_s=60)
     scheduler.start()
@@ -57,16 +67,21 @@ def test_a_job_waits_for_the_model_and_starts_when_it_is_ready():
     assert started(scheduler.handle(Ready(1, 2), 3.0)) == [(1, 0)]
 
 
-def test_the_rest_of_a_job_waits_until_its_first_utterance_sounds():
+def test_what_opens_a_job_runs_alone_and_in_order_and_the_rest_side_by_side():
     scheduler = ready(slots=4)
-    assert started(scheduler.handle(Submitted(spec(1, 3)), 0.0)) == [(1, 0)]
-    assert started(scheduler.handle(FirstAudio(1, 0), 0.5)) == [(1, 1), (1, 2)]
+    commands = scheduler.handle(Submitted(spec(1, 5)), 0.0)
+    for index in range(OPENING_UTTERANCES):
+        assert started(commands) == [(1, index)]
+        assert started(scheduler.handle(FirstAudio(1, index), 0.5)) == []
+        commands = scheduler.handle(Finished(1, task_of(commands), 1.0), 0.6)
+    assert started(commands) == [(1, 3), (1, 4)]
 
 
 def test_a_free_slot_goes_to_the_job_with_the_fewest_running_utterances_then_the_oldest():
     scheduler = ready(slots=2)
-    first = task_of(scheduler.handle(Submitted(spec(1, 9)), 0.0))
-    scheduler.handle(FirstAudio(1, 0), 0.1)  # the long job takes the second slot too
+    commands = opened(scheduler, spec(1, 9))
+    first = commands[-2].task.id
+    assert started(commands)[-2:] == [(1, 3), (1, 4)]  # the long job takes the second slot too
     assert started(scheduler.handle(Submitted(spec(2)), 0.2)) == []
     assert started(scheduler.handle(Submitted(spec(3)), 0.3)) == []
     assert started(scheduler.handle(Finished(1, first, 1.0), 1.0)) == [(2, 0)]
@@ -172,20 +187,19 @@ def test_jobs_are_told_when_the_engine_does_not_start_and_later_ones_at_once():
 
 
 def test_no_more_is_made_than_a_client_that_takes_nothing_may_have_ahead():
-    scheduler = ready(slots=8, lead_s=3.0)
-    scheduler.handle(Submitted(spec(1, 20)), 0.0)
-    assert started(scheduler.handle(FirstAudio(1, 0), 0.1)) == [(1, 1), (1, 2)]
-    assert started(scheduler.handle(Consumed(1, 1.0, 1.0), 0.2)) == [(1, 3)]
+    scheduler = ready(slots=8, lead_s=5.0)
+    assert started(opened(scheduler, spec(1, 20))) == [(1, index) for index in range(5)]
+    assert started(scheduler.handle(Consumed(1, 1.0, 1.0), 0.2)) == [(1, 5)]
     assert scheduler.next_wake(0.2) is None
 
 
 def test_a_paced_client_that_reads_everything_is_still_served_in_real_time():
     scheduler = ready(slots=8, lead_s=2.0)
-    first = task_of(scheduler.handle(Submitted(spec(1, 20, paced=True)), 0.0))
-    second = task_of(scheduler.handle(FirstAudio(1, 0), 10.0))
-    for task in (first, second):
-        scheduler.handle(Finished(1, task, 1.0), 10.0)
-        scheduler.handle(Consumed(1, 1.0, 1.0), 10.0)
+    commands = scheduler.handle(Submitted(spec(1, 20, paced=True)), 0.0)
+    scheduler.handle(FirstAudio(1, 0), 10.0)
+    for _ in range(OPENING_UTTERANCES):
+        commands = scheduler.handle(Finished(1, task_of(commands), 1.0), 10.0)
+        commands += scheduler.handle(Consumed(1, 1.0, 1.0), 10.0)
     assert scheduler.next_wake(10.0) == 11.0
     assert started(scheduler.handle(Tick(), 10.9)) == []
     assert started(scheduler.handle(Tick(), 11.0)) == [(1, 3)]
@@ -193,19 +207,18 @@ def test_a_paced_client_that_reads_everything_is_still_served_in_real_time():
 
 def test_what_a_paced_client_plays_counts_and_not_what_the_engine_made():
     scheduler = ready(slots=8, lead_s=2.0)
-    first = task_of(scheduler.handle(Submitted(spec(1, 20, paced=True)), 0.0))
+    commands = scheduler.handle(Submitted(spec(1, 20, paced=True)), 0.0)
     scheduler.handle(FirstAudio(1, 0), 10.0)
-    scheduler.handle(Finished(1, first, 1.0), 10.0)
-    assert started(scheduler.handle(Consumed(1, 1.0, 0.25), 10.0)) == [(1, 2)]
+    scheduler.handle(Finished(1, task_of(commands), 9.0), 10.0)
+    assert started(scheduler.handle(Consumed(1, 9.0, 0.25), 10.0)) == [(1, 1)]
     assert scheduler.next_wake(10.0) is None
 
 
 def test_each_utterance_of_a_seeded_job_has_its_own_seed_wherever_it_runs():
-    commands = []
     scheduler = ready(slots=4)
-    commands += scheduler.handle(Submitted(spec(1, 3, seed=7)), 0.0)
-    commands += scheduler.handle(FirstAudio(1, 0), 0.0)
-    seeds = [c.task.seed for c in commands if isinstance(c, Start)]
-    assert len(set(seeds)) == 3
+    commands = opened(scheduler, spec(1, 5, seed=7))
+    seeds = {c.task.utterance.index: c.task.seed for c in commands if isinstance(c, Start)}
+    assert len(set(seeds.values())) == len(seeds) == 5
     again = ready(slots=1)
-    assert [c.task.seed for c in again.handle(Submitted(spec(5, 3, seed=7)), 0.0) if isinstance(c, Start)] == seeds[:1]
+    commands = opened(again, spec(5, 5, seed=7))
+    assert {c.task.utterance.index: c.task.seed for c in commands if isinstance(c, Start)}.items() <= seeds.items()
