@@ -92,7 +92,8 @@ def _validated(fields: Mapping[str, Any]) -> SpeechBody:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         name = str(first["loc"][0])
-        raise InvalidValue(f"Invalid '{name}': {first['msg']}.", param=name) from None
+        said = first["msg"].removeprefix("Value error, ")
+        raise InvalidValue(f"Invalid '{name}': {said}.", param=name) from None
 
 
 async def _fields_alone(request: Request, limits: ServerSettings, *, is_form: bool) -> Mapping[str, Any]:

@@ -18,7 +18,10 @@ def _no_bool(value: Any) -> Any:
 
 def _voice_name(value: Any) -> Any:
     """A voice is a name, or OpenAI's object with an id."""
-    return value["id"] if isinstance(value, dict) and isinstance(value.get("id"), str) else value
+    name = value["id"] if isinstance(value, dict) and isinstance(value.get("id"), str) else value
+    if name == "":
+        raise ValueError("should name a voice")
+    return name
 
 
 def _whole_text(value: Any) -> Any:
@@ -43,7 +46,7 @@ class SpeechBody(BaseModel):
     input: Annotated[str, BeforeValidator(_whole_text)] = Field(description="The text to speak.")
     model: str = Field("tts-1", max_length=256, description="Any name; this server speaks with the model it runs.")
     voice: Annotated[str, BeforeValidator(_voice_name)] | None = Field(
-        None, min_length=1, description='A voice\'s name, or {"id": name}. Absent: the default voice.'
+        None, description='A voice\'s name, or {"id": name}. Absent: the default voice.'
     )
     response_format: Format | None = Field(None, description="mp3 where absent; wav on the streaming path.")
     speed: Number = Field(1.0, ge=0.25, le=4, description="Above 1 is faster, at the same pitch.")
@@ -58,5 +61,5 @@ class SpeechBody(BaseModel):
     repetition_penalty: Number | None = Field(None, ge=1, le=20)
     length_penalty: Number | None = Field(None, ge=-10, le=10, description="No effect without beam search.")
     cfg_value: Number | None = Field(None, ge=0.5, le=5)
-    seed: Whole | None = Field(None, ge=0, lt=2**63)
+    seed: Whole | None = Field(None, ge=0, lt=2**63, description="The same seed gives the same audio.")
     cache: bool = Field(True, description="false: leave no trace of this request on disk.")
