@@ -1,5 +1,7 @@
 """The tree of `core.errors` in OpenAI's body: `{"error": {"message", "type", "param", "code"}}`, all four always."""
 
+import math
+import random
 from typing import Any
 
 from fastapi import Request
@@ -7,6 +9,9 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from core.errors import SpeechError, SynthesisFailed
+
+JITTER = 0.1
+"""Share by which clients that were refused together are spread, so that they do not come back together."""
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
@@ -26,7 +31,8 @@ def error_response(error: SpeechError) -> JSONResponse:
     """The whole answer. Clients are told when to try again, and when not to."""
     headers = {}
     if error.retry_after_s is not None:
-        headers["Retry-After"] = str(error.retry_after_s)
+        seconds = error.retry_after_s * random.uniform(1, 1 + JITTER)
+        headers = {"Retry-After": str(math.ceil(seconds)), "retry-after-ms": str(math.ceil(seconds * 1000))}
     if isinstance(error, SynthesisFailed):
         # It was tried several times here already; OpenAI's clients would send it twice more.
         headers["x-should-retry"] = "false"

@@ -58,7 +58,12 @@ async def health(request: Request) -> JSONResponse:
             "queued_utterances": status.queued,
             "jobs": status.jobs,
             "worker_restarts": status.restarts,
-            "requests": {"completed": status.completed, "failed": status.failed, "cancelled": status.cancelled},
+            "requests": {
+                "completed": status.completed,
+                "failed": status.failed,
+                "cancelled": status.cancelled,
+                "rejected": status.rejected,
+            },
         },
         503 if status.state == "failed" else 200,
     )

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,6 +22,9 @@ from core.speech import AudioFormat, Params, SpeechRequest
 
 SAMPLE_FIELDS = ("custom_voice_file", "speaker_wav")
 """Names of an uploaded voice sample; the first that is there wins."""
+
+MAX_WAIT_HEADER = "X-Max-Wait-Seconds"
+"""A client that would rather be refused than hear its first sound later."""
 
 BYTES_PER_CHAR = 12
 """Longest spelling of one character in JSON: an escaped surrogate pair."""
@@ -64,7 +68,23 @@ async def parse_speech(request: Request, limits: ServerSettings, *, always_strea
         )
     # A client of HTTP/1.0 knows no chunks: it gets the whole answer and its length.
     can_stream = request.scope.get("http_version") != "1.0"
-    return Asked(_speech(body, has_sample, always_streamed, can_stream), is_sse=body.stream_format == "sse")
+    speech = _speech(body, has_sample, always_streamed, can_stream)
+    client = request.client.host if request.client else ""
+    speech = replace(speech, client=client, max_wait_s=_max_wait_s(request.headers.get(MAX_WAIT_HEADER)))
+    return Asked(speech, is_sse=body.stream_format == "sse")
+
+
+def _max_wait_s(value: str | None) -> float | None:
+    """Raises InvalidValue for what is no number of seconds."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise InvalidValue(f"Invalid '{MAX_WAIT_HEADER}': should be a number of seconds.", param=MAX_WAIT_HEADER)
+    return seconds
 
 
 def _speech(body: SpeechBody, has_sample: bool, always_streamed: bool, can_stream: bool) -> SpeechRequest:

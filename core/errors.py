@@ -14,20 +14,23 @@ SpeechError (500)
 └── SynthesisFailed (500)         the engine failed, or died with audio already out
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
+
+MIN_RETRY_S: Final = 0.5
+"""Nobody is asked to come again at once."""
 
 
 class SpeechError(Exception):
     """Anything this server can say no with.
 
     param: the request field at fault, None where no single field is.
-    retry_after_s: whole seconds after which a new attempt makes sense, None where it does not.
+    retry_after_s: seconds after which a new attempt makes sense, None where it does not.
     """
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "server_error"
     code: ClassVar[str] = "internal_error"
-    retry_after_s: int | None = None
+    retry_after_s: float | None = None
 
     def __init__(self, message: str, *, param: str | None = None) -> None:
         super().__init__(message)
@@ -90,9 +93,9 @@ class Unavailable(SpeechError):
 
     status, type, code = 503, "server_error", "unavailable"
 
-    def __init__(self, message: str, *, retry_after_s: int = 5) -> None:
+    def __init__(self, message: str, retry_after_s: float = 5.0) -> None:
         super().__init__(message)
-        self.retry_after_s = max(1, retry_after_s)
+        self.retry_after_s = max(MIN_RETRY_S, retry_after_s)
 
 
 class Overloaded(Unavailable):

@@ -31,7 +31,7 @@ class Events(Protocol):
         first_audio_s: float | None,
         wall_s: float,
     ) -> None:
-        """A request for speech is over: done, failed or cancelled. Seconds count from its admission."""
+        """A request for speech is over: done, failed, cancelled or rejected. Seconds count from its admission."""
 
 
 class Silence:

@@ -66,6 +66,10 @@ class PoolSettings(_Group):
     stream_lead_s: float = Field(
         60.0, gt=0, description="Seconds of audio that may be made ahead of what a streaming client plays."
     )
+    max_queue_length: int = Field(512, ge=0, description="Requests that may wait for their turn. 0: no limit.")
+    max_queue_seconds: float = Field(
+        120.0, ge=0, description="Longest forecast wait for first sound; later requests are refused. 0: no limit."
+    )
 
 
 class KokoroSettings(_Group):

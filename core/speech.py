@@ -99,6 +99,17 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Priors:
+    """What a backend promises of itself, until the server has seen it.
+
+    rates: seconds of audio a second with 1, 2, ... slots of the device busy. start_s: from spawn to ready.
+    """
+
+    rates: tuple[float, ...] = (1.0,)
+    start_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class Traits:
     """What a loaded backend says of itself, once, when it is ready.
 
@@ -108,6 +119,7 @@ class Traits:
     first_chars: about how long the first utterance should be for sound to start early.
     native_speed: the range in which the backend's own speed sounds right; (1, 1) where it has none.
     gains_from_processes: whether a second process on the same device makes more audio.
+    priors: how fast it is, before anything was measured.
     """
 
     backend: str
@@ -121,6 +133,7 @@ class Traits:
     native_speed: tuple[float, float] = (1.0, 1.0)
     can_clone: bool = False
     gains_from_processes: bool = False
+    priors: Priors = Priors()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +145,7 @@ class SpeechRequest:
     streamed: bytes leave while later ones are still being made; otherwise the answer is whole and carries exact sizes.
     paced: the client plays as it reads, so audio need not run far ahead of real time.
     has_sample: a voice sample came with the request.
+    client: whose request it is: clients share the engine fairly. max_wait_s: refuse rather than start sound later.
     """
 
     text: str
@@ -145,3 +159,5 @@ class SpeechRequest:
     params: Params = Params()
     seed: int | None = None
     has_sample: bool = False
+    client: str = ""
+    max_wait_s: float | None = None

@@ -12,14 +12,14 @@ import asyncio
 import json
 from collections.abc import Coroutine, Iterable
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Protocol, assert_never, cast
 
 from core.clock import Clock
 from core.errors import SpeechError, Unavailable
 from core.events import Events
-from core.speech import Params, Reference, Samples, Traits, Utterance
+from core.speech import Samples, Traits
 from pool.process import ChildProcess, WorkerSpec
 from pool.protocol import Frame, FrameReader, Kind, ProtocolError, pack_task, unpack_audio, unpack_traits
 from scheduler.job import JobSpec
@@ -104,7 +104,7 @@ class Pool:
 
     def open(self) -> None:
         """Start the hot worker; it loads in the background."""
-        self._carry_out(self._scheduler.start())
+        self._carry_out(self._scheduler.start(self._clock.now()))
 
     async def close(self) -> None:
         """End all workers; what still runs is told that the server stops."""
@@ -133,23 +133,17 @@ class Pool:
         """What the backend can do, None as long as it is not known."""
         return self._traits
 
-    def submit(
-        self,
-        sink: Sink,
-        utterances: tuple[Utterance, ...],
-        *,
-        voice: Reference,
-        params: Params,
-        seed: int | None,
-        paced: bool,
-    ) -> Ticket:
-        """Queue a job; its audio, or its error, goes to `sink`. Raises Unavailable while the server stops."""
+    def submit(self, sink: Sink, spec: JobSpec) -> Ticket:
+        """Queue a job, or refuse it; its audio, or its error, goes to `sink`. spec: its id is given here.
+
+        Raises Unavailable while the server stops.
+        """
         if self._is_closing:
             raise Unavailable("The server is stopping.")
-        spec = JobSpec(next(self._job_ids), utterances, voice, params, seed, paced)
-        self._sinks[spec.id] = sink
-        self.tell(Submitted(spec))
-        return Ticket(spec.id, self)
+        job = next(self._job_ids)
+        self._sinks[job] = sink
+        self.tell(Submitted(replace(spec, id=job)))
+        return Ticket(job, self)
 
     def leave(self, job: int) -> None:
         """See `Ticket.leave`."""
@@ -241,7 +235,7 @@ class Pool:
                 self.tell(Stopped(link.worker, frame.task))
             case Kind.READY:
                 self._traits = unpack_traits(frame.payload)
-                self.tell(Ready(link.worker, self._traits.slots))
+                self.tell(Ready(link.worker, self._traits.slots, self._traits.priors))
                 seconds = self._clock.now() - link.started
                 self._events.worker_ready(link.worker, seconds=seconds, slots=self._traits.slots)
                 self._signal()

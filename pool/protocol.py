@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from core.speech import Params, Reference, Samples, Task, Traits, Utterance, Voice
+from core.speech import Params, Priors, Reference, Samples, Task, Traits, Utterance, Voice
 
 MAX_PAYLOAD_BYTES = 2**20
 """A longer payload is a broken or foreign peer; the connection is given up."""
@@ -110,4 +110,10 @@ def unpack_traits(payload: bytes) -> Traits:
     fields = json.loads(payload)
     voices = tuple(Voice(**voice) for voice in fields.pop("voices"))
     low, high = fields.pop("native_speed")
-    return Traits(voices=voices, native_speed=(low, high), **fields)
+    priors = fields.pop("priors")
+    return Traits(
+        voices=voices,
+        native_speed=(low, high),
+        priors=Priors(tuple(priors["rates"]), priors["start_s"]),
+        **fields,
+    )

@@ -6,19 +6,8 @@ from enum import Enum
 
 from core.speech import Params, Reference, Task, Utterance
 
-CHARS_PER_SECOND = 14.0
-"""Characters of text to a second of speech at speed 1; only for audio that does not exist yet, so roughly is enough."""
-
-WIDE_CHARS_PER_SECOND: Mapping[str, float] = {"zh": 4.5, "ja": 6.0}
-"""The same for languages whose characters are syllables and words."""
-
 MAX_RUNS = 3
 """How often one utterance is tried before its job fails: a worker may die beside it twice, and not by its fault."""
-
-
-def estimated_s(utterance: Utterance) -> float:
-    """Seconds of speech at speed 1 that an utterance will make."""
-    return len(utterance.text) / WIDE_CHARS_PER_SECOND.get(utterance.language, CHARS_PER_SECOND)
 
 
 class JobState(Enum):
@@ -47,13 +36,16 @@ MOVES: Mapping[JobState, frozenset[JobState]] = {
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """What is submitted, whole. paced: the client plays as it reads, see `SpeechRequest.paced`."""
+    """What is submitted, whole. id: the pool's. client, max_wait_s, streamed, paced: see `SpeechRequest`."""
 
-    id: int
     utterances: tuple[Utterance, ...]
     voice: Reference
+    id: int = 0
     params: Params = Params()
     seed: int | None = None
+    client: str = ""
+    max_wait_s: float | None = None
+    streamed: bool = True
     paced: bool = False
 
 
@@ -61,21 +53,28 @@ class JobSpec:
 class Job:
     """A submitted job; the scheduler alone moves it.
 
-    waiting: indices in order. running: index to task. released: utterances some of whose audio has left for good.
+    submitted_at: when it came. estimate_s: seconds of audio that others wait for on its behalf.
+    waiting: indices in order. running: index to task. expected: seconds of audio of those that run.
+    released: utterances some of whose audio has left for good.
     made_s, consumed_s: seconds of audio as the engine makes it, finished by workers and taken by the client.
     played_s: how long the client plays what it took: silence is cut off, pauses are put in, the tempo is its own.
+    plays_until: when a listener who plays all that is made, as soon as it is, hears its end.
     """
 
     spec: JobSpec
+    submitted_at: float = 0.0
+    estimate_s: float = 0.0
     state: JobState = JobState.QUEUED
     waiting: list[int] = field(default_factory=list)
     running: dict[int, Task] = field(default_factory=dict)
+    expected: dict[int, float] = field(default_factory=dict)
     runs: dict[int, int] = field(default_factory=dict)
     released: set[int] = field(default_factory=set)
     made_s: float = 0.0
     consumed_s: float = 0.0
     played_s: float = 0.0
     sounding_since: float | None = None
+    plays_until: float | None = None
 
     def __post_init__(self) -> None:
         self.waiting = [utterance.index for utterance in self.spec.utterances]
@@ -91,10 +90,40 @@ class Job:
         """True while an opening utterance runs: the rest waits, so that nothing slows down what is listened for."""
         return any(task.utterance.is_opening for task in self.running.values())
 
+    @property
+    def next(self) -> Utterance:
+        """The utterance that is to run next."""
+        return self.spec.utterances[self.waiting[0]]
+
+    @property
+    def dry_at(self) -> float | None:
+        """When its listener will have heard all that is made or being made; None before there is any."""
+        return None if self.plays_until is None else self.plays_until + sum(self.expected.values())
+
+    def start(self, task: Task, expected_s: float) -> None:
+        """An utterance has a slot. expected_s: seconds of audio that it will make."""
+        index = task.utterance.index
+        self.waiting.remove(index)
+        self.runs[index] = self.runs.get(index, 0) + 1
+        self.running[index] = task
+        self.expected[index] = expected_s
+        if self.state is JobState.QUEUED:
+            self.move(JobState.RUNNING)
+
+    def stop(self, index: int) -> None:
+        """An utterance has no slot any more."""
+        del self.running[index]
+        del self.expected[index]
+
+    def finish(self, index: int, audio_s: float, now: float) -> None:
+        """An utterance is made."""
+        self.stop(index)
+        self.made_s += audio_s
+        self.plays_until = max(self.plays_until or now, now) + audio_s
+
     def expected_s(self) -> float:
         """Seconds of audio made or being made."""
-        running_s = sum(estimated_s(task.utterance) for task in self.running.values())
-        return self.made_s + running_s / self.spec.params.speed
+        return self.made_s + sum(self.expected.values())
 
     def free_at(self, lead_s: float, now: float) -> float | None:
         """When its next utterance may start: a time not after `now` is now, None is not before the client took more.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from core.errors import SpeechError
-from core.speech import Task
+from core.speech import Priors, Task
 from scheduler.job import JobSpec
 
 # --- events
@@ -43,10 +43,11 @@ class FirstAudio:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A worker has loaded and takes work."""
+    """A worker has loaded and takes work. priors: what its backend promises."""
 
     worker: int
     slots: int
+    priors: Priors
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,14 +27,24 @@ MOVES: Mapping[WorkerState, frozenset[WorkerState]] = {
 """The only moves there are."""
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A task in a slot. since: when it got it. area: of the device's `BusyMeter` at that moment."""
+
+    task: Task
+    since: float
+    area: float
+
+
 @dataclass(slots=True)
 class Worker:
     """A child process and what runs in its slots, by task id. A cancelled task keeps its slot until it has stopped."""
 
     id: int
+    spawned_at: float = 0.0
     state: WorkerState = WorkerState.STARTING
     slots: int = 0
-    running: dict[int, Task] = field(default_factory=dict)
+    running: dict[int, Run] = field(default_factory=dict)
 
     def move(self, state: WorkerState) -> None:
         """Change state. Raises ValueError for a move that is not in the table."""
@@ -47,15 +57,15 @@ class Worker:
         """How many more utterances it takes now."""
         return self.slots - len(self.running) if self.state in (WorkerState.IDLE, WorkerState.BUSY) else 0
 
-    def take(self, task: Task) -> None:
+    def take(self, run: Run) -> None:
         """Put a task into a free slot."""
-        self.running[task.id] = task
+        self.running[run.task.id] = run
         if self.state is WorkerState.IDLE:
             self.move(WorkerState.BUSY)
 
-    def give_back(self, task_id: int) -> Task | None:
+    def give_back(self, task_id: int) -> Run | None:
         """Free the slot of a task; None where it holds no such task."""
-        task = self.running.pop(task_id, None)
+        run = self.running.pop(task_id, None)
         if not self.running and self.state is WorkerState.BUSY:
             self.move(WorkerState.IDLE)
-        return task
+        return run

@@ -18,7 +18,9 @@ from core.settings import Settings
 from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
 from pool.pool import Pool
 from pool.process import WorkerSpec
-from scheduler.job import estimated_s
+from scheduler.admission import Limits
+from scheduler.estimator import estimated_s
+from scheduler.job import JobSpec
 from scheduler.scheduler import Scheduler
 from synthesis.stream import AudioStream
 from text.language import canonical, detect
@@ -48,6 +50,7 @@ class Status:
     completed: int
     failed: int
     cancelled: int
+    rejected: int
 
 
 class Synthesizer:
@@ -96,6 +99,7 @@ class Synthesizer:
             completed=self._outcomes["done"],
             failed=self._outcomes["failed"],
             cancelled=self._outcomes["cancelled"],
+            rejected=self._outcomes["rejected"],
         )
 
     async def speak(self, request: SpeechRequest) -> AudioStream:
@@ -136,13 +140,21 @@ class Synthesizer:
             self._reserve(request, utterances, stream)
             ticket = None
             if utterances:
-                ticket = self._pool.submit(
-                    stream.score, utterances, voice=voice, params=params, seed=request.seed, paced=request.paced
+                spec = JobSpec(
+                    utterances,
+                    voice,
+                    params=params,
+                    seed=request.seed,
+                    client=request.client,
+                    max_wait_s=request.max_wait_s,
+                    streamed=request.streamed,
+                    paced=request.paced,
                 )
+                ticket = self._pool.submit(stream.score, spec)
             await stream.start(ticket)
         except BaseException as error:
             if isinstance(error, Exception):
-                stream.outcome = "failed"
+                stream.outcome = "rejected" if isinstance(error, Overloaded) else "failed"
             await stream.aclose()
             raise
         return stream
@@ -226,7 +238,8 @@ async def open_synthesizer(
     clock = clock or SystemClock()
     backend = resolve(settings.pool.tts_backend)
     spec = WorkerSpec(backend, "cpu", settings.options(backend))
-    scheduler = Scheduler(lead_s=settings.pool.stream_lead_s)
+    limits = Limits(settings.pool.max_queue_length, settings.pool.max_queue_seconds)
+    scheduler = Scheduler(lead_s=settings.pool.stream_lead_s, limits=limits)
     pool = Pool(spec, scheduler, clock=clock, events=events)
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads:
         synthesizer = Synthesizer(settings, pool, backend=backend, clock=clock, events=events, threads=threads)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 
 import httpx
 import pytest
@@ -50,19 +51,29 @@ def test_an_error_is_told_in_openai_s_shape(
 
 
 @pytest.mark.parametrize(
-    ("error", "after", "should"),
+    ("error", "after_s", "should"),
     [
-        pytest.param(Unavailable("No."), "5", None, id="a moment where nothing better is known"),
-        pytest.param(Overloaded("No.", retry_after_s=42), "42", None, id="what the queue says"),
-        pytest.param(Overloaded("No.", retry_after_s=0), "1", None, id="never at once"),
+        pytest.param(Unavailable("No."), 5, None, id="a moment where nothing better is known"),
+        pytest.param(Overloaded("No.", retry_after_s=42.3), 42.3, None, id="what the queue says"),
+        pytest.param(Overloaded("No.", retry_after_s=0), 0.5, None, id="never at once"),
         pytest.param(SynthesisFailed("No."), None, "false", id="what was tried here is not tried again"),
         pytest.param(InvalidValue("No."), None, None, id="a mistake of the client's"),
         pytest.param(DeadlineExceeded("No."), None, None, id="too late"),
     ],
 )
-def test_clients_are_told_when_to_come_again(error: SpeechError, after: str | None, should: str | None) -> None:
+def test_clients_are_told_when_to_come_again(error: SpeechError, after_s: float | None, should: str | None) -> None:
     headers = error_response(error).headers
-    assert (headers.get("retry-after"), headers.get("x-should-retry")) == (after, should)
+    assert headers.get("x-should-retry") == should
+    if after_s is None:
+        assert "retry-after" not in headers
+        return
+    exact_s = int(headers["retry-after-ms"]) / 1000
+    assert after_s <= exact_s <= after_s * 1.1 + 0.001
+    assert int(headers["retry-after"]) == math.ceil(exact_s - 0.001)
+
+
+def test_clients_that_are_refused_together_do_not_come_back_together() -> None:
+    assert len({error_response(Overloaded("No.", 60)).headers["retry-after-ms"] for _ in range(20)}) > 10
 
 
 @pytest.mark.parametrize(

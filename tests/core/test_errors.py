@@ -45,8 +45,8 @@ def test_an_unknown_voice_is_told_what_there_is() -> None:
     assert UnsupportedLanguage("No French here.").param == "language"
 
 
-@pytest.mark.parametrize(("asked", "told"), [(-3, 1), (0, 1), (1, 1), (90, 90)])
-def test_nobody_is_asked_to_come_again_at_once(asked: int, told: int) -> None:
+@pytest.mark.parametrize(("asked", "told"), [(-3, 0.5), (0, 0.5), (1, 1), (90, 90)])
+def test_nobody_is_asked_to_come_again_at_once(asked: float, told: float) -> None:
     for kind in (Unavailable, Overloaded):
         assert kind("No.", retry_after_s=asked).retry_after_s == told
     assert SpeechError("No.").retry_after_s is None

@@ -13,9 +13,10 @@ import pytest
 from core.clock import SystemClock
 from core.errors import SynthesisFailed, Unavailable
 from core.events import Silence
-from core.speech import Params, Reference, Utterance
+from core.speech import Reference, Utterance
 from pool.pool import Pool, Ticket
 from pool.process import WorkerSpec
+from scheduler.job import JobSpec
 from scheduler.scheduler import Scheduler
 from sink import MemorySink
 
@@ -35,7 +36,7 @@ async def open_pool(**options) -> AsyncIterator[Pool]:
 
 def submit(pool: Pool, sink: MemorySink, *texts: str) -> Ticket:
     utterances = tuple(Utterance(index, text, "en") for index, text in enumerate(texts))
-    return pool.submit(sink, utterances, voice=Reference("alloy"), params=Params(), seed=None, paced=False)
+    return pool.submit(sink, JobSpec(utterances, Reference("alloy")))
 
 
 async def speak(pool: Pool, *texts: str) -> MemorySink:

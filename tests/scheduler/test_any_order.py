@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from core.speech import Reference, Task, Utterance
+from core.speech import Priors, Reference, Task, Utterance
 from scheduler.job import JobSpec
 from scheduler.messages import (
     Cancel,
@@ -72,7 +72,7 @@ class World(RuleBasedStateMachine):
     def submit(self, utterances, paced):
         self.jobs += 1
         parts = tuple(Utterance(i, "some words to speak", "en") for i in range(utterances))
-        self.open[self.jobs] = JobSpec(self.jobs, parts, Reference("alloy"), paced=paced)
+        self.open[self.jobs] = JobSpec(parts, Reference("alloy"), id=self.jobs, paced=paced)
         self.done[self.jobs] = set()
         self.tell(Submitted(self.open[self.jobs]))
 
@@ -94,7 +94,7 @@ class World(RuleBasedStateMachine):
         worker = data.draw(st.sampled_from(sorted(self.starting)))
         self.starting.discard(worker)
         self.slots[worker], self.sizes[worker] = {}, slots
-        self.tell(Ready(worker, slots))
+        self.tell(Ready(worker, slots, Priors()))
 
     @precondition(lambda self: any(self.slots.values()))
     @rule(data=st.data())
@@ -147,7 +147,7 @@ class World(RuleBasedStateMachine):
             for worker in list(self.starting):
                 self.starting.discard(worker)
                 self.slots[worker], self.sizes[worker] = {}, 2
-                self.tell(Ready(worker, 2))
+                self.tell(Ready(worker, 2, Priors()))
             for job in list(self.open):
                 self.tell(Consumed(job, 100.0, 1.0))
             for worker, tasks in list(self.slots.items()):

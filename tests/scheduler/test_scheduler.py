@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import SynthesisFailed, Unavailable
-from core.speech import OPENING_UTTERANCES, Reference, Utterance
+from core.speech import OPENING_UTTERANCES, Priors, Reference, Utterance
 from scheduler.job import JobSpec
 from scheduler.messages import (
     Cancel,
@@ -29,14 +29,14 @@ TEXT = "fourteen chars"  # one second at the assumed rate
 
 def spec(job: int, utterances: int = 1, *, paced: bool = False, seed: int | None = None) -> JobSpec:
     parts = tuple(Utterance(index, TEXT, "en") for index in range(utterances))
-    return JobSpec(job, parts, Reference("alloy"), paced=paced, seed=seed)
+    return JobSpec(parts, Reference("alloy"), id=job, paced=paced, seed=seed)
 
 
 def ready(slots: int = 2, *, lead_s: float = 60.0) -> Scheduler:
     """A scheduler whose first worker, number 1, has loaded."""
     scheduler = Scheduler(lead_s=lead_s)
     assert scheduler.start() == [Spawn(1)]
-    scheduler.handle(Ready(1, slots), 0.0)
+    scheduler.handle(Ready(1, slots, Priors()), 0.0)
     return scheduler
 
 
@@ -64,7 +64,7 @@ def test_a_job_waits_for_the_model_and_starts_when_it_is_ready():
     scheduler = Scheduler(lead_s=60)
     scheduler.start()
     assert started(scheduler.handle(Submitted(spec(1)), 0.0)) == []
-    assert started(scheduler.handle(Ready(1, 2), 3.0)) == [(1, 0)]
+    assert started(scheduler.handle(Ready(1, 2, Priors()), 3.0)) == [(1, 0)]
 
 
 def test_what_opens_a_job_runs_alone_and_in_order_and_the_rest_side_by_side():
@@ -77,14 +77,15 @@ def test_what_opens_a_job_runs_alone_and_in_order_and_the_rest_side_by_side():
     assert started(commands) == [(1, 3), (1, 4)]
 
 
-def test_a_free_slot_goes_to_the_job_with_the_fewest_running_utterances_then_the_oldest():
+@pytest.mark.parametrize(("now", "next_one"), [(1.0, (1, 5)), (-3.0, (2, 0))])
+def test_a_free_slot_goes_to_a_listener_in_need_and_else_to_the_oldest_job_without_sound(now, next_one):
     scheduler = ready(slots=2)
     commands = opened(scheduler, spec(1, 9))
     first = commands[-2].task.id
-    assert started(commands)[-2:] == [(1, 3), (1, 4)]  # the long job takes the second slot too
+    assert started(commands)[-2:] == [(1, 3), (1, 4)]  # the long job takes the second slot too: it ends at 5 s
     assert started(scheduler.handle(Submitted(spec(2)), 0.2)) == []
     assert started(scheduler.handle(Submitted(spec(3)), 0.3)) == []
-    assert started(scheduler.handle(Finished(1, first, 1.0), 1.0)) == [(2, 0)]
+    assert started(scheduler.handle(Finished(1, first, 1.0), now)) == [next_one]
 
 
 def test_a_cancelled_task_keeps_its_slot_until_it_has_stopped():
@@ -115,7 +116,7 @@ def test_an_utterance_whose_worker_died_runs_again_if_nothing_of_it_was_heard():
     scheduler = ready(slots=2)
     scheduler.handle(Submitted(spec(1, 2)), 0.0)
     assert scheduler.handle(Died(1), 1.0) == [Restart(1, 0), Spawn(2)]
-    assert started(scheduler.handle(Ready(2, 2), 2.0)) == [(1, 0)]
+    assert started(scheduler.handle(Ready(2, 2, Priors()), 2.0)) == [(1, 0)]
 
 
 def test_a_job_fails_when_its_worker_died_with_half_an_utterance_heard():
@@ -133,7 +134,7 @@ def test_what_was_finished_before_the_death_is_not_spoken_again():
     first = task_of(scheduler.handle(Submitted(spec(1, 2)), 0.0))
     scheduler.handle(Finished(1, first, 1.0), 0.5)
     assert Restart(1, 1) in scheduler.handle(Died(1), 1.0)
-    assert started(scheduler.handle(Ready(2, 2), 2.0)) == [(1, 1)]
+    assert started(scheduler.handle(Ready(2, 2, Priors()), 2.0)) == [(1, 1)]
 
 
 def test_an_utterance_that_fails_every_time_fails_its_job_and_no_other():
@@ -165,7 +166,7 @@ def test_the_second_restart_in_a_row_waits_and_each_later_one_longer():
 def test_a_finished_utterance_forgives_earlier_deaths():
     scheduler = ready()
     scheduler.handle(Died(1), 0.0)
-    scheduler.handle(Ready(2, 2), 1.0)
+    scheduler.handle(Ready(2, 2, Priors()), 1.0)
     scheduler.handle(Finished(2, task_of(scheduler.handle(Submitted(spec(1)), 1.0)), 1.0), 2.0)
     assert Spawn(3) in scheduler.handle(Died(2), 3.0)
 
@@ -182,7 +183,7 @@ def test_jobs_are_told_when_the_engine_does_not_start_and_later_ones_at_once():
     assert isinstance(fail.error, Unavailable)
     assert "weights are missing" in str(fail.error)
     assert [c.job for c in scheduler.handle(Submitted(spec(2)), 999.0) if isinstance(c, Fail)] == [2]
-    scheduler.handle(Ready(HOPELESS_STARTS + 1, 1), 1000.0)
+    scheduler.handle(Ready(HOPELESS_STARTS + 1, 1, Priors()), 1000.0)
     assert started(scheduler.handle(Submitted(spec(3)), 1000.0)) == [(3, 0)]
 
 

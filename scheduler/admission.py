@@ -1,0 +1,72 @@
+"""Whether a job may join the queue, and how long it will wait for its first sound. Pure arithmetic on a frozen view.
+
+The forecast is a fluid one: what will be made before the job's first utterance, by the rate of all slots together.
+Clients take turns, so of another client's work only as much counts as the job's own client has before it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.errors import Overloaded
+
+AHEAD_S = 10.0
+"""Seconds of audio of one job that count: what is further ahead of its listener makes room for a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """jobs: that wait for their first slot. wait_s: forecast seconds to first audio. 0: no limit."""
+
+    jobs: int = 0
+    wait_s: float = 0.0
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What an engine has before it. backlog_s: seconds of audio that are to be made, by client.
+
+    begun_s: the same of each job that has sound or a slot. waiting: the other jobs. rate: seconds of audio a second
+    with all slots busy. slots, free_slots: all, and the idle ones. starts_in_s: seconds until there is a worker at all.
+    """
+
+    backlog_s: Mapping[str, float]
+    begun_s: tuple[float, ...]
+    waiting: int
+    rate: float
+    slots: int
+    free_slots: int
+    starts_in_s: float = 0.0
+
+
+def forecast_s(load: Load, client: str, first_s: float) -> float:
+    """Seconds until a job of `client` has its first sound. first_s: that its first utterance takes in a slot."""
+    own_s = load.backlog_s.get(client, 0.0)
+    ahead_s = sum(min(backlog_s, own_s + AHEAD_S) for other, backlog_s in load.backlog_s.items() if other != client)
+    queued_s = 0.0 if load.free_slots > load.waiting else (own_s + ahead_s) / load.rate
+    return load.starts_in_s + queued_s + first_s
+
+
+def check(limits: Limits, load: Load, wait_s: float, longest_s: float | None) -> Overloaded | None:
+    """None, or the refusal with the seconds after which a place is free.
+
+    wait_s: the job's forecast. longest_s: what its client is ready to wait, None for the server's own limit alone.
+    """
+    if limits.jobs and load.waiting >= limits.jobs:
+        seconds = load.starts_in_s + _starts_s(load, load.waiting - limits.jobs)
+        return Overloaded(f"{load.waiting} requests are waiting, which is all that this server lets.", seconds)
+    bounds = [bound for bound in (limits.wait_s or None, longest_s) if bound is not None]
+    if bounds and wait_s > min(bounds):
+        return Overloaded(f"Sound would start in about {wait_s:.0f} s, which is too late.", wait_s - min(bounds))
+    return None
+
+
+def _starts_s(load: Load, place: int) -> float:
+    """Seconds until the waiting job at this place, from 0, has a slot: when so many that have begun are through."""
+    begun_s = sorted(load.begun_s)
+    if place < len(begun_s):
+        return begun_s[place] * max(1, min(load.slots, len(begun_s))) / load.rate
+    waiting_s = (sum(load.backlog_s.values()) - sum(begun_s)) / max(1, load.waiting)
+    return (sum(begun_s) + (place - len(begun_s)) * waiting_s) / load.rate

@@ -1,0 +1,137 @@
+"""A machine and its clients in virtual time: stands for processes and listeners, which no test can wait for.
+
+The machine is noisy and concave: its slots share a rate that grows less with each busy one, and no two utterances of
+one length take the same time. An answer is heard as it is made, and the silences that its listener suffers are counted.
+"""
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from core.speech import Params, Priors, Reference, Utterance
+from scheduler.job import JobSpec
+from scheduler.messages import Cancel, Consumed, Fail, Finished, FirstAudio, Ready, Start, Submitted, Tick
+from scheduler.scheduler import Scheduler
+
+CHARS_PER_S = 12.0
+"""Of this machine's voice: slower than the scheduler believes, which it has to learn."""
+
+
+def concave(busy: int) -> float:
+    """Seconds of audio a second: 2.0, 3.6, 4.9, 5.9 for 1 to 4 busy slots."""
+    return 2.0 * sum(0.8**slot for slot in range(busy))
+
+
+@dataclass
+class Story:
+    """What one client lived through. Times are seconds since the start. dry_s: silences behind the first sound."""
+
+    spec: JobSpec
+    came: float
+    forecast_s: float
+    first: float | None = None
+    ended: float | None = None
+    error: Exception | None = None
+    dry_s: float = 0.0
+    made: dict[int, float] = field(default_factory=dict)
+    heard: int = 0
+    plays_until: float = 0.0
+
+    @property
+    def waited_s(self) -> float:
+        assert self.first is not None
+        return self.first - self.came
+
+
+@dataclass
+class _Running:
+    job: int
+    index: int
+    audio_s: float
+    left: float
+
+
+class Machine:
+    """Run it once; the stories tell the rest."""
+
+    def __init__(self, scheduler: Scheduler, *, slots: int, rate: Callable[[int], float] = concave, seed: int = 1):
+        self.scheduler = scheduler
+        self.slots = slots
+        self.rate = rate
+        self.chance = random.Random(seed)
+        self.now = 0.0
+        self.stories: dict[int, Story] = {}
+        self.running: dict[int, _Running] = {}
+        self.order: list[tuple[int, int]] = []
+        scheduler.start(0.0)
+        self.tell(Ready(1, slots, Priors(rates=tuple(1.5 * busy for busy in range(1, slots + 1)))))
+
+    def run(self, arrivals: Iterable[tuple[float, JobSpec]], until: float = 1e6) -> dict[int, Story]:
+        coming = sorted(arrivals, key=lambda arrival: arrival[0])
+        while (coming or self.running) and self.now < until:
+            each = self.rate(len(self.running)) / len(self.running) if self.running else 0.0
+            ends = {task: self.now + run.left / each for task, run in self.running.items()}
+            wake = self.scheduler.next_wake(self.now)
+            moments = [*ends.values(), *([coming[0][0]] if coming else []), *([wake] if wake is not None else [])]
+            then = max(self.now, min(moments))
+            for run in self.running.values():
+                run.left -= (then - self.now) * each
+            self.now = then
+            if coming and coming[0][0] <= then:
+                self.arrive(coming.pop(0)[1])
+            elif ends and min(ends.values()) <= then:
+                self.finish(min(ends, key=lambda task: ends[task]))
+            else:
+                self.tell(Tick())
+        return self.stories
+
+    def arrive(self, spec: JobSpec) -> None:
+        self.stories[spec.id] = Story(spec, self.now, self.scheduler.forecast_s(spec, self.now))
+        self.tell(Submitted(spec))
+
+    def finish(self, task: int) -> None:
+        run = self.running.pop(task)
+        story = self.stories[run.job]
+        assert run.index not in story.made, "made twice"
+        story.made[run.index] = run.audio_s
+        while story.heard in story.made:
+            self.hear(story)
+        self.tell(Finished(1, task, run.audio_s))
+        if len(story.made) == len(story.spec.utterances):
+            story.ended = self.now
+
+    def hear(self, story: Story) -> None:
+        audio_s = story.made[story.heard]
+        if story.first is None:
+            story.first = self.now
+            story.plays_until = self.now
+        story.dry_s += max(0.0, self.now - story.plays_until)
+        story.plays_until = max(story.plays_until, self.now) + audio_s
+        self.tell(FirstAudio(story.spec.id, story.heard))
+        self.tell(Consumed(story.spec.id, audio_s, audio_s))
+        story.heard += 1
+
+    def tell(self, event) -> None:
+        for command in self.scheduler.handle(event, self.now):
+            match command:
+                case Start(_, task):
+                    audio_s = len(task.utterance.text) / CHARS_PER_S / task.params.speed
+                    noise = self.chance.lognormvariate(0, 0.15)
+                    self.running[task.id] = _Running(task.job, task.utterance.index, audio_s, audio_s * noise)
+                    self.order.append((task.job, task.utterance.index))
+                    assert len(self.running) <= self.slots, "a slot is overfilled"
+                case Fail(job, error):
+                    assert self.stories[job].first is None, "refused after it was admitted"
+                    self.stories[job].error = error
+                case Cancel():
+                    raise AssertionError("nobody left")
+
+
+def job(
+    number: int, *chars: int, client: str = "one", streamed: bool = True, max_wait_s: float | None = None
+) -> JobSpec:
+    """A job of utterances of so many characters."""
+    parts = tuple(Utterance(index, "x" * count, "en") for index, count in enumerate(chars))
+    return JobSpec(
+        parts, Reference("alloy"), id=number, params=Params(), client=client, streamed=streamed, max_wait_s=max_wait_s
+    )
