@@ -45,6 +45,7 @@ async def root() -> dict[str, Any]:
 async def health(request: Request) -> JSONResponse:
     """Everything worth knowing; 503 only where the engine does not start at all."""
     status = _status(request)
+    pool = status.pool
     return JSONResponse(
         {
             "status": "ok" if status.state == "ready" else status.state,
@@ -54,10 +55,22 @@ async def health(request: Request) -> JSONResponse:
             "model_revision": status.revision or None,
             "default_voice": status.default_voice,
             "uptime_s": round(status.uptime_s, 1),
-            "slots": {"total": status.slots, "busy": status.busy},
-            "queued_utterances": status.queued,
-            "jobs": status.jobs,
-            "worker_restarts": status.restarts,
+            "slots": {"total": pool.slots, "busy": pool.busy},
+            "queued_utterances": pool.queued,
+            "jobs": pool.jobs,
+            "worker_restarts": pool.restarts,
+            "routing": {
+                "load_score": round(status.load_score, 3),
+                "accepts_requests": status.state in ("ready", "loading") and status.load_score < 1,
+            },
+            "smart_routing": {
+                "queue_depth": pool.waiting,
+                "queue_drain_estimate_seconds": round(pool.drain_s, 1),
+                "pool_workers_active": pool.cold_active,
+                "pool_workers_loading": pool.cold_loading,
+                "pool_workers_optimal": pool.cold_active + pool.cold_loading + pool.cold_wanted,
+                "pool_size_cap": pool.cold_cap,
+            },
             "requests": {
                 "completed": status.completed,
                 "failed": status.failed,

@@ -21,6 +21,9 @@ class Events(Protocol):
     def task_failed(self, worker: int, *, reason: str) -> None:
         """An utterance raised in its worker; `reason` is the kind and place of the exception."""
 
+    def memory_unknown(self, *, reason: str) -> None:
+        """Memory cannot be read, so that no cold worker is started; `reason` is the kind and place of the exception."""
+
     def job_ended(
         self,
         *,
@@ -50,6 +53,9 @@ class Silence:
         """Ignored."""
 
     def task_failed(self, worker: int, *, reason: str) -> None:
+        """Ignored."""
+
+    def memory_unknown(self, *, reason: str) -> None:
         """Ignored."""
 
     def job_ended(

@@ -66,6 +66,26 @@ class PoolSettings(_Group):
     stream_lead_s: float = Field(
         60.0, gt=0, description="Seconds of audio that may be made ahead of what a streaming client plays."
     )
+    cold_pool_size: int | None = Field(
+        None,
+        ge=0,
+        le=64,
+        description="Cold workers at most. Empty: 6 for engines that gain from more processes, else none.",
+    )
+    cold_worker_idle_timeout: float = Field(60.0, gt=0, description="Seconds without work after which a cold one goes.")
+    cold_worker_idle_stagger: float = Field(10.0, ge=0, description="Seconds later for each cold worker before it.")
+    cold_pool_manager_interval: float = Field(0.5, gt=0, description="Seconds between two starts of cold workers.")
+    hot_queue_safety_factor: float = Field(
+        0.8, ge=0, description="How many times its own start a cold worker must save before it is started."
+    )
+    min_cold_ram_gb: float = Field(1.0, ge=0, description="Free memory in GiB without which no cold worker is started.")
+    stream_on_cold: bool = Field(False, description="Let cold workers speak streams too.")
+    hot_idle_timeout: float = Field(
+        0.0, ge=0, description="Seconds without work after which the hot worker is unloaded too. 0: never."
+    )
+    routing_drain_cap_seconds: float = Field(
+        120.0, gt=0, description="Seconds of queued work at which /health reports a load score of 1."
+    )
     max_queue_length: int = Field(512, ge=0, description="Requests that may wait for their turn. 0: no limit.")
     max_queue_seconds: float = Field(
         120.0, ge=0, description="Longest forecast wait for first sound; later requests are refused. 0: no limit."
@@ -147,7 +167,7 @@ def _bounds(metadata: list[Any]) -> str:
 
 
 def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
 if __name__ == "__main__":

@@ -103,10 +103,12 @@ class Priors:
     """What a backend promises of itself, until the server has seen it.
 
     rates: seconds of audio a second with 1, 2, ... slots of the device busy. start_s: from spawn to ready.
+    memory_bytes: that a worker holds.
     """
 
     rates: tuple[float, ...] = (1.0,)
     start_s: float = 10.0
+    memory_bytes: int = 2 * 10**9
 
 
 @dataclass(frozen=True, slots=True)

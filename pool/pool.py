@@ -9,15 +9,17 @@ runs on the event loop and never blocks: frames are small, and what a child says
 """
 
 import asyncio
+import errno
 import json
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Protocol, assert_never, cast
 
 from core.clock import Clock
-from core.errors import SpeechError, Unavailable
+from core.errors import SpeechError, Unavailable, place_of
 from core.events import Events
 from core.speech import Samples, Traits
 from pool.process import ChildProcess, WorkerSpec
@@ -33,18 +35,31 @@ from scheduler.messages import (
     Finished,
     FirstAudio,
     Left,
+    Memory,
     Ready,
     Restart,
+    Retire,
     Spawn,
     Start,
     Stopped,
     Submitted,
     Tick,
+    View,
 )
-from scheduler.scheduler import Scheduler, View
+from scheduler.scheduler import Scheduler
+
+MEMORY_INTERVAL_S = 0.5
+"""Between two readings of memory, while they matter."""
 
 CLOSE_TIMEOUT_S = 2.0
 """How long a child may take to end at shutdown before it is killed."""
+
+
+class Probe(Protocol):
+    """Reads the memory of the devices that workers may be started on."""
+
+    def read(self, pids: Mapping[int, int]) -> Memory:
+        """One reading; may block, and raise. pids: process id of each worker."""
 
 
 class Sink(Protocol):
@@ -58,6 +73,9 @@ class Sink(Protocol):
 
     def restart(self, index: int) -> None:
         """Forget what came for utterance `index`: it will be spoken again."""
+
+    def routed(self, route: str) -> None:
+        """An utterance was given to a worker; route: what the client is told of it (X-Route)."""
 
     def fail(self, error: SpeechError) -> None:
         """The job is over."""
@@ -86,12 +104,15 @@ class Ticket:
 class Pool:
     """The worker processes, and the one way to speak through them."""
 
-    def __init__(self, spec: WorkerSpec, scheduler: Scheduler, *, clock: Clock, events: Events) -> None:
-        """Starts nothing; `open` does."""
+    def __init__(
+        self, spec: WorkerSpec, scheduler: Scheduler, *, clock: Clock, events: Events, memory: Probe | None = None
+    ) -> None:
+        """Starts nothing; `open` does. memory: asked while the scheduler may start workers, None where it never may."""
         self._spec = spec
         self._scheduler = scheduler
         self._clock = clock
         self._events = events
+        self._memory = memory
         self._links: dict[int, _Link] = {}
         self._sinks: dict[int, Sink] = {}
         self._job_ids = count(1)
@@ -99,16 +120,20 @@ class Pool:
         self._changed = asyncio.Event()
         self._wake: asyncio.TimerHandle | None = None
         self._is_closing = False
+        self._closing = asyncio.Event()
         self._burials: set[asyncio.Task[None]] = set()
         self._context = copy_context()  # no worker's log line shall name the request that happened to wake it
 
     def open(self) -> None:
         """Start the hot worker; it loads in the background."""
         self._carry_out(self._scheduler.start(self._clock.now()))
+        if self._memory:
+            self._in_background(self._watch_memory(self._memory))
 
     async def close(self) -> None:
         """End all workers; what still runs is told that the server stops."""
         self._is_closing = True
+        self._closing.set()
         if self._wake:
             self._wake.cancel()
         for sink in list(self._sinks.values()):
@@ -119,10 +144,23 @@ class Pool:
             link.hang_up()
         await asyncio.gather(*self._burials)
 
+    async def _watch_memory(self, memory: Probe) -> None:
+        """Tell the scheduler what is free, whenever that may decide something."""
+        while not self._is_closing:
+            if self._scheduler.wants_memory:
+                pids = {worker: link.child.pid for worker, link in self._links.items()}
+                try:
+                    self.tell(await asyncio.to_thread(memory.read, pids))
+                except Exception as error:  # a driver that fails must not end the server; no worker comes meanwhile
+                    self._events.memory_unknown(reason=place_of(error))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MEMORY_INTERVAL_S):
+                    await self._closing.wait()
+
     async def traits(self) -> Traits:
         """What the backend can do; waits while the first worker loads. Raises Unavailable where none will come."""
         while self._traits is None:
-            view = self._scheduler.view()
+            view = self._scheduler.view(self._clock.now())
             if self._is_closing or view.is_hopeless:
                 raise Unavailable(f"The speech engine does not start: {view.reason or 'the server is stopping'}")
             await self._changed.wait()
@@ -152,7 +190,7 @@ class Pool:
 
     def view(self) -> View:
         """The scheduler's state at this moment."""
-        return self._scheduler.view()
+        return self._scheduler.view(self._clock.now())
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -178,7 +216,8 @@ class Pool:
     def _carry_out(self, commands: Iterable[Command]) -> None:
         for command in commands:
             match command:
-                case Start(worker, task):
+                case Start(worker, task, route):
+                    self._sinks[task.job].routed(route)
                     self._links[worker].send(pack_task(task))
                 case Cancel(worker, task_id):
                     self._links[worker].send(Frame(Kind.CANCEL, task_id).pack())
@@ -186,17 +225,20 @@ class Pool:
                     self._sinks[job].restart(index)
                 case Fail(job, error):
                     self._sinks.pop(job).fail(error)
-                case Spawn(worker):
-                    self._spawn(worker)
+                case Spawn(worker, device):
+                    self._spawn(worker, device)
+                case Retire(worker):
+                    if link := self._links.get(worker):
+                        link.hang_up()
                 case _:
                     assert_never(command)
 
-    def _spawn(self, worker: int) -> None:
+    def _spawn(self, worker: int, device: str) -> None:
         try:
-            child = ChildProcess(self._spec)
+            child = ChildProcess(self._spec, device)
         except OSError as error:
             reason = f"a worker process cannot be started: {error.strerror}"
-            self._in_background(self._bury(worker, reason, None))
+            self._in_background(self._bury(worker, reason, None, is_out_of_memory=error.errno == errno.ENOMEM))
             return
         link = self._links[worker] = _Link(self, worker, child, started=self._clock.now())
         self._events.worker_spawned(worker, pid=link.child.pid)
@@ -213,11 +255,11 @@ class Pool:
         await loop.create_unix_connection(lambda: link, sock=link.child.socket)
         await link.lost.wait()
         del self._links[link.worker]
-        await self._bury(link.worker, link.reason, link.child)
+        await self._bury(link.worker, link.reason, link.child, is_out_of_memory=link.is_out_of_memory)
 
-    async def _bury(self, worker: int, reason: str, child: ChildProcess | None) -> None:
+    async def _bury(self, worker: int, reason: str, child: ChildProcess | None, *, is_out_of_memory: bool) -> None:
         """A worker is gone, or never came to be. The scheduler hears of it before it is reaped: work goes on now."""
-        self.tell(Died(worker, reason))
+        self.tell(Died(worker, reason, is_out_of_memory))
         self._signal()
         restart_s = self._scheduler.backoff_s(self._clock.now())
         ending = await asyncio.to_thread(child.join, CLOSE_TIMEOUT_S) if child else ""
@@ -235,16 +277,20 @@ class Pool:
                 self.tell(Stopped(link.worker, frame.task))
             case Kind.READY:
                 self._traits = unpack_traits(frame.payload)
-                self.tell(Ready(link.worker, self._traits.slots, self._traits.priors))
-                seconds = self._clock.now() - link.started
-                self._events.worker_ready(link.worker, seconds=seconds, slots=self._traits.slots)
-                self._signal()
+                self._hear_ready(link, self._traits)
             case Kind.BROKEN:
-                link.reason = json.loads(frame.payload)
+                told = json.loads(frame.payload)
+                link.reason, link.is_out_of_memory = told["reason"], told["is_out_of_memory"]
             case Kind.PHASE:
                 link.phase = json.loads(frame.payload)
             case _:
                 raise ProtocolError(f"a child does not say {frame.kind.name}")
+
+    def _hear_ready(self, link: "_Link", traits: Traits) -> None:
+        self.tell(Ready(link.worker, traits.slots, traits.priors, traits.gains_from_processes))
+        seconds = self._clock.now() - link.started
+        self._events.worker_ready(link.worker, seconds=seconds, slots=traits.slots)
+        self._signal()
 
     def _hear_of_task(self, link: "_Link", frame: Frame) -> None:
         task = self._scheduler.task(link.worker, frame.task)
@@ -274,6 +320,7 @@ class _Link(asyncio.Protocol):
         self.started = started
         self.phase = ""
         self.reason = ""
+        self.is_out_of_memory = False
         self.lost = asyncio.Event()
         self._pool = pool
         self._frames = FrameReader()

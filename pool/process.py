@@ -1,6 +1,7 @@
 """One child process and the socket to it: start, kill, join."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -15,24 +16,29 @@ class WorkerSpec:
     """What a child loads. options: the operator's settings of the backend; no secret, for `ps` shows it."""
 
     backend: str
-    device: str
     options: Mapping[str, Any]
 
 
 class ChildProcess:
     """A worker process. It ends when the parent's end of the socket closes, and with the parent in any case."""
 
-    def __init__(self, spec: WorkerSpec) -> None:
-        """Start the child by exec. Call from the main thread: a child dies with the thread that started it."""
+    def __init__(self, spec: WorkerSpec, device: str) -> None:
+        """Start the child by exec. Call from the main thread: a child dies with the thread that started it.
+
+        device: "cpu", or the UUID of a GPU, which is then the only one that the child sees.
+        """
         self.socket, theirs = socket.socketpair()
         self.socket.setblocking(False)
-        plan = json.dumps({"backend": spec.backend, "device": spec.device, "options": dict(spec.options)})
+        plan = json.dumps(
+            {"backend": spec.backend, "device": "cpu" if device == "cpu" else "cuda:0", "options": dict(spec.options)}
+        )
         try:
             # -P: without it, a folder named pool/ in the working directory would be run instead.
             # Standard output goes to standard error: what a library prints must not end in somebody's audio.
             self._popen = subprocess.Popen(
                 [sys.executable, "-P", "-m", "pool.worker", str(theirs.fileno()), plan],
                 pass_fds=[theirs.fileno()],
+                env=os.environ if device == "cpu" else {**os.environ, "CUDA_VISIBLE_DEVICES": device},
                 stdin=subprocess.DEVNULL,
                 stdout=sys.__stderr__ or subprocess.DEVNULL,
             )

@@ -114,6 +114,6 @@ def unpack_traits(payload: bytes) -> Traits:
     return Traits(
         voices=voices,
         native_speed=(low, high),
-        priors=Priors(tuple(priors["rates"]), priors["start_s"]),
+        priors=Priors(tuple(priors.pop("rates")), **priors),
         **fields,
     )

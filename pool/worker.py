@@ -50,8 +50,24 @@ def main() -> None:
                 write(wire, outcome)
     except Exception as error:  # the edge of the process; where the parent is gone, nobody needs to be told
         with suppress(OSError):
-            wire.sendall(pack_json(Kind.BROKEN, str(error) if isinstance(error, BackendError) else place_of(error)))
+            wire.sendall(
+                pack_json(Kind.BROKEN, {"reason": reason_of(error), "is_out_of_memory": is_out_of_memory(error)})
+            )
         raise SystemExit(1) from None
+
+
+def reason_of(error: Exception) -> str:
+    """What the operator is told."""
+    return str(error) if isinstance(error, BackendError) else place_of(error)
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether memory was short, the GPU's included: torch is not imported to ask, its exception is known by name."""
+    while error is not None:
+        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def die_with_parent() -> None:

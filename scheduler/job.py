@@ -58,6 +58,7 @@ class Job:
     released: utterances some of whose audio has left for good.
     made_s, consumed_s: seconds of audio as the engine makes it, finished by workers and taken by the client.
     played_s: how long the client plays what it took: silence is cut off, pauses are put in, the tempo is its own.
+    fled: a cold worker died under it.
     plays_until: when a listener who plays all that is made, as soon as it is, hears its end.
     """
 
@@ -75,6 +76,7 @@ class Job:
     played_s: float = 0.0
     sounding_since: float | None = None
     plays_until: float | None = None
+    fled: bool = False
 
     def __post_init__(self) -> None:
         self.waiting = [utterance.index for utterance in self.spec.utterances]

@@ -1,5 +1,6 @@
-"""What the scheduler hears (events) and what it says (commands). All frozen; times are arguments of `handle`."""
+"""What the scheduler hears (events), says (commands) and shows (`View`). All frozen; times are arguments."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -43,11 +44,12 @@ class FirstAudio:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A worker has loaded and takes work. priors: what its backend promises."""
+    """A worker has loaded and takes work. priors, gains_from_processes: what its backend promises, see `Traits`."""
 
     worker: int
     slots: int
     priors: Priors
+    gains_from_processes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,30 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A worker process is gone. reason: for the operator, where it said one before it died."""
+    """A worker process is gone. reason: for the operator, where it said one before it died.
+
+    is_out_of_memory: it died for want of memory.
+    """
 
     worker: int
     reason: str = ""
+    is_out_of_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """One device at one moment. id: UUID of a GPU, or "cpu"."""
+
+    id: str
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A reading of the devices that workers may be started on. workers: bytes that each worker holds, where known."""
+
+    devices: tuple[DeviceMemory, ...]
+    workers: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +102,34 @@ class Tick:
     """Time has passed."""
 
 
-Event: TypeAlias = Submitted | Left | Consumed | FirstAudio | Ready | Finished | Stopped | Died | Tick
+Event: TypeAlias = Submitted | Left | Consumed | FirstAudio | Ready | Finished | Stopped | Died | Memory | Tick
 
 # --- commands
 
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """Start this worker."""
+    """Start this worker on this device: UUID of a GPU, or "cpu"."""
+
+    worker: int
+    device: str
+    is_hot: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """Let this worker end: it has no work."""
 
     worker: int
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Give this task to this worker."""
+    """Give this task to this worker. route: what its client is told of it."""
 
     worker: int
     task: Task
+    route: str = "HOT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,4 +156,31 @@ class Fail:
     error: SpeechError
 
 
-Command: TypeAlias = Spawn | Start | Cancel | Restart | Fail
+Command: TypeAlias = Spawn | Retire | Start | Cancel | Restart | Fail
+
+# --- the look at it
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The scheduler at one moment. waiting: jobs without a slot so far. queued: utterances without one.
+
+    drain_s: seconds until all that is asked for is made. busy: slots with a task in them.
+    cold_active, cold_loading, cold_wanted: cold workers that work, that load, and how many more the queue is worth.
+    cold_cap: of them at most.
+    """
+
+    jobs: int
+    waiting: int
+    queued: int
+    drain_s: float
+    busy: int
+    slots: int
+    is_ready: bool
+    is_hopeless: bool
+    restarts: int
+    reason: str
+    cold_active: int
+    cold_loading: int
+    cold_wanted: int
+    cold_cap: int

@@ -1,22 +1,24 @@
-"""Who speaks next. Pure: events and time in, commands out; no I/O, no clock, no asyncio.
+"""Who speaks next, and on which worker. Pure: events and time in, commands out; no I/O, no clock, no asyncio.
 
-A job joins the queue, or is refused at once (`admission`). A free slot goes to whom the queue names (`queue`); while
-one of a job's opening utterances runs, its others wait. An utterance runs again when its worker died or failed, as long
-as none of its audio has left. A worker that died is started again: at once after a good life, else after a growing
-pause.
+A job joins the queue, or is refused at once (`admission`). A free slot goes to whom the queue names (`queue`), the hot
+worker's slots first; while one of a job's opening utterances runs, its others wait. An utterance runs again when its
+worker died or failed, as long as none of its audio has left. The hot worker is started again when it died: at once
+after a good life, else after a growing pause. Cold workers come when they are worth their start (`autoscaler`) and
+memory is free (`ledger`), and go when they are idle.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import count
 from typing import assert_never
 
 from core.errors import Overloaded, SpeechError, SynthesisFailed, Unavailable
-from core.speech import Priors, Task
+from core.speech import Task
 from scheduler.admission import AHEAD_S, NO_LIMITS, Limits, Load, check, forecast_s
-from scheduler.estimator import BusyMeter, Estimator
+from scheduler.autoscaler import NO_COLD_POOL, Autoscaler, ColdPool, Demand
+from scheduler.fleet import Fleet
 from scheduler.job import MAX_RUNS, Job, JobSpec, JobState
+from scheduler.ledger import Ledger
 from scheduler.messages import (
     Cancel,
     Command,
@@ -27,16 +29,19 @@ from scheduler.messages import (
     Finished,
     FirstAudio,
     Left,
+    Memory,
     Ready,
     Restart,
+    Retire,
     Spawn,
     Start,
     Stopped,
     Submitted,
     Tick,
+    View,
 )
 from scheduler.queue import FairQueue
-from scheduler.worker import Run, Worker, WorkerState
+from scheduler.worker import Worker, WorkerKind, WorkerState
 
 BACK_OFF_S = 0.5
 """Pause before the second restart in a row; doubles up to MAX_BACK_OFF_S."""
@@ -48,44 +53,37 @@ HOPELESS_STARTS = 3
 """Starts that failed in a row before waiting jobs are told so; later starts go on in the background."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """The scheduler at one moment. queued: utterances without a slot. busy: slots with a task in them."""
-
-    jobs: int
-    queued: int
-    busy: int
-    slots: int
-    is_ready: bool
-    is_hopeless: bool
-    restarts: int
-    reason: str
-
-
 class Scheduler:
     """Owner of jobs, tasks and slots. Others get a `View`, or a command."""
 
-    def __init__(self, *, lead_s: float, limits: Limits = NO_LIMITS) -> None:
-        """lead_s: seconds of audio that may be made ahead of a job's client. limits: of the queue."""
+    def __init__(
+        self, *, lead_s: float, limits: Limits = NO_LIMITS, cold: ColdPool = NO_COLD_POOL, device: str = "cpu"
+    ) -> None:
+        """lead_s: seconds of audio that may be made ahead of a job's client. limits: of the queue.
+
+        cold: what cold workers may come. device: the hot worker's.
+        """
         self._lead_s = lead_s
         self._limits = limits
-        self._estimator = Estimator(Priors())
-        self._priors: Priors | None = None
-        self._meter = BusyMeter()
+        self._device = device
+        self._fleet = Fleet()
+        self._ledger = Ledger(least_bytes=cold.least_bytes)
+        self._scaler = Autoscaler(cold, self._fleet, self._ledger)
         self._jobs: dict[int, Job] = {}
         self._queue = FairQueue(self._cost_s)
-        self._workers: dict[int, Worker] = {}
         self._task_ids = count(1)
         self._worker_ids = count(1)
         self._spawn_at: float | None = None
+        self._is_unloaded = False
         self._deaths_in_a_row = 0
+        self._cold_deaths = 0
         self._failed_starts = 0
         self._restarts = 0
         self._reason = ""
 
     def start(self, now: float = 0.0) -> list[Command]:
         """The first command: spawn the hot worker."""
-        return [self._spawn(now)]
+        return [self._spawn(WorkerKind.HOT, self._device, now)]
 
     def handle(self, event: Event, now: float) -> list[Command]:  # noqa: C901  (one case an event)
         """Take in what happened and say what to do. now: monotonic seconds. Events about what is gone are ignored."""
@@ -99,31 +97,43 @@ class Scheduler:
             case FirstAudio():
                 commands = self._update(event.job, lambda job: self._release(job, event.index, now))
             case Ready():
-                commands = self._ready(event)
+                commands = self._ready(event, now)
             case Finished():
                 commands = self._settle(event, now)
             case Stopped():
                 commands = self._stopped(event, now)
             case Died():
                 commands = self._bury(event, now)
+            case Memory():
+                self._ledger.read(event)
+                commands = []
             case Tick():
                 commands = []
             case _:
                 assert_never(event)
-        if self._spawn_at is not None and now >= self._spawn_at:
-            commands.append(self._spawn(now))
+        commands += self._respawn(now)
         commands += self._dispatch(now)
+        commands += self._scale(now)
         return commands
 
     def next_wake(self, now: float) -> float | None:
         """When a `Tick` is due, in monotonic seconds; None while only events can change anything."""
         times = [job.free_at(self._lead_s, now) for job in self._jobs.values() if job.waiting]
-        return min((time for time in [*times, self._spawn_at] if time is not None and time > now), default=None)
+        times += [self._spawn_at, *(retires_at for _, retires_at in self._scaler.idle())]
+        if self._scaler.room and any(job.waiting for job in self._jobs.values()):
+            times.append(self._scaler.next_at)
+        return min((time for time in times if time is not None and time > now), default=None)
 
     def task(self, worker: int, task_id: int) -> Task | None:
         """The task that runs in a worker under this id and is still wanted."""
-        run = self._workers[worker].running.get(task_id) if worker in self._workers else None
+        known = self._fleet.workers.get(worker)
+        run = known.running.get(task_id) if known else None
         return run.task if run and self._is_wanted(run.task) else None
+
+    @property
+    def wants_memory(self) -> bool:
+        """Whether a reading of memory may decide something now."""
+        return self._scaler.room > 0 and bool(self._jobs)
 
     def forecast_s(self, spec: JobSpec, now: float) -> float:
         """Seconds until a job that came now would have its first sound."""
@@ -133,18 +143,27 @@ class Scheduler:
         """Seconds until the next spawn; 0 where none is planned."""
         return max(0.0, self._spawn_at - now) if self._spawn_at is not None else 0.0
 
-    def view(self) -> View:
+    def view(self, now: float) -> View:
         """A frozen look at the whole."""
-        workers = self._workers.values()
+        load = self._load(now)
+        workers = list(self._fleet)
+        cold = self._fleet.of(WorkerKind.COLD)
+        loading = sum(worker.state is WorkerState.STARTING for worker in cold)
         return View(
             jobs=len(self._jobs),
+            waiting=load.waiting,
             queued=sum(len(job.waiting) for job in self._jobs.values()),
+            drain_s=load.starts_in_s + sum(load.backlog_s.values()) / load.rate,
             busy=sum(len(worker.running) for worker in workers),
-            slots=sum(worker.slots for worker in workers),
-            is_ready=any(worker.state in (WorkerState.IDLE, WorkerState.BUSY) for worker in workers),
+            slots=self._fleet.slots,
+            is_ready=self._is_unloaded or any(w.state in (WorkerState.IDLE, WorkerState.BUSY) for w in workers),
             is_hopeless=self._is_hopeless,
             restarts=self._restarts,
             reason=self._reason,
+            cold_active=len(cold) - loading,
+            cold_loading=loading,
+            cold_wanted=self._scaler.wanted(self._demand()),
+            cold_cap=self._scaler.size,
         )
 
     # --- events
@@ -162,9 +181,7 @@ class Scheduler:
         return check(self._limits, load, self._forecast_s(spec, load), spec.max_wait_s)
 
     def _forecast_s(self, spec: JobSpec, load: Load) -> float:
-        busy = min(self._meter.busy + 1, max(1, self._slots))
-        first_s = self._estimator.audio_s(spec.utterances[0], spec.params.speed) * busy / self._estimator.rate(busy)
-        return forecast_s(load, spec.client, first_s)
+        return forecast_s(load, spec.client, self._fleet.first_s(spec.utterances[0], spec.params.speed))
 
     def _load(self, now: float) -> Load:
         backlog_s: defaultdict[str, float] = defaultdict(float)
@@ -174,28 +191,23 @@ class Scheduler:
             backlog_s[job.spec.client] += seconds
             if job.state is not JobState.QUEUED:
                 begun_s.append(seconds)
-        starts_in_s = 0.0
-        if not self._slots:
-            start_s = self._estimator.start_s
-            began = max((worker.spawned_at for worker in self._workers.values()), default=self._spawn_at or now)
-            starts_in_s = max(0.0, began + start_s - now)
         return Load(
             backlog_s=backlog_s,
             begun_s=tuple(begun_s),
             waiting=len(self._jobs) - len(begun_s),
-            rate=self._estimator.rate(max(1, self._slots)),
-            slots=self._slots,
-            free_slots=sum(worker.free_slots for worker in self._workers.values()),
-            starts_in_s=starts_in_s,
+            rate=self._fleet.rate(),
+            slots=self._fleet.slots,
+            free_slots=self._fleet.free_slots,
+            starts_in_s=self._fleet.starts_in_s(now, self._spawn_at),
         )
 
-    def _remaining_s(self, job: Job) -> float:
-        """Seconds of audio that are still to be made for a job, roughly where it is a long one."""
+    def _remaining_s(self, job: Job, bound_s: float = AHEAD_S) -> float:
+        """Seconds of audio that are still to be made for a job; about `bound_s` where it is more."""
         seconds = sum(job.expected.values()) / 2  # what runs is half done, on average
         for index in job.waiting:
-            if seconds > AHEAD_S:
+            if seconds > bound_s:
                 break
-            seconds += self._estimator.audio_s(job.spec.utterances[index], job.spec.params.speed)
+            seconds += self._fleet.audio_s(job.spec.utterances[index], job.spec.params.speed)
         return seconds
 
     def _leave(self, job_id: int) -> list[Command]:
@@ -221,76 +233,101 @@ class Scheduler:
         if job.state is JobState.RUNNING:
             job.move(JobState.STREAMING)
 
-    def _ready(self, event: Ready) -> list[Command]:
-        worker = self._workers.get(event.worker)
+    def _ready(self, event: Ready, now: float) -> list[Command]:
+        self._ledger.settle(event.worker)
+        worker = self._fleet.ready(event.worker, event.slots, event.priors, now)
         if worker is not None:
-            worker.slots = event.slots
-            worker.move(WorkerState.IDLE)
-            self._failed_starts = 0
-            self._reason = ""
-            if self._priors != event.priors:  # another backend than before: what was learned is of no use
-                self._priors = event.priors
-                self._estimator = Estimator(event.priors)
+            self._scaler.gains = event.gains_from_processes
+            if worker.kind is WorkerKind.HOT:
+                self._failed_starts = 0
+                self._reason = ""
         return []
 
     def _stopped(self, event: Stopped, now: float) -> list[Command]:
-        self._free(event.worker, event.task, now)
+        self._fleet.free(event.worker, event.task, now)
         return []
-
-    def _free(self, worker_id: int, task_id: int, now: float) -> Run | None:
-        worker = self._workers.get(worker_id)
-        run = worker.give_back(task_id) if worker else None
-        self._meter.add(-(run is not None), now)
-        return run
-
-    def _learn(self, run: Run, audio_s: float, now: float) -> None:
-        wall_s = now - run.since
-        if wall_s > 0:
-            busy = (self._meter.area(now) - run.area) / wall_s
-            task = run.task
-            self._estimator.learn(task.utterance, task.params.speed, audio_s=audio_s, wall_s=wall_s, busy=busy)
 
     def _settle(self, event: Finished, now: float) -> list[Command]:
         task = self.task(event.worker, event.task)
-        run = self._free(event.worker, event.task, now)
+        run = self._fleet.free(event.worker, event.task, now)
         if event.audio_s is not None:
             self._deaths_in_a_row = 0
-        if task is None:
+        if task is None or run is None:
             return []
         job = self._jobs[task.job]
         if event.audio_s is None:
             return self._again(job, task.utterance.index, SynthesisFailed("The engine could not speak this text."))
-        if run is not None:
-            self._learn(run, event.audio_s, now)
+        self._fleet.learn(event.worker, run, event.audio_s, now)
         job.finish(task.utterance.index, event.audio_s, now)
         return [] if job.waiting or job.running else self._end(job, JobState.DONE)
 
     def _bury(self, event: Died, now: float) -> list[Command]:
-        worker = self._workers.pop(event.worker, None)
+        worker = self._fleet.bury(event.worker, now)
         if worker is None:
             return []
-        self._failed_starts += worker.state is WorkerState.STARTING
+        self._ledger.settle(worker.id)
+        was = worker.state
         worker.move(WorkerState.DEAD)
-        self._reason = event.reason or "the speech engine stopped; it is being started again"
+        if event.is_out_of_memory:
+            self._ledger.bar(worker.device)
+        if was is not WorkerState.DRAINING:
+            (self._mourn_hot if worker.kind is WorkerKind.HOT else self._mourn_cold)(was, event.reason, now)
+        commands: list[Command] = []
+        for run in worker.running.values():
+            if self._is_wanted(run.task):
+                job = self._jobs[run.task.job]
+                job.fled = job.fled or worker.kind is WorkerKind.COLD
+                error = SynthesisFailed("The speech engine stopped while it was speaking.")
+                commands += self._again(job, run.task.utterance.index, error)
+        return commands + (self._fail_queued() if self._is_hopeless else [])
+
+    def _mourn_hot(self, was: WorkerState, reason: str, now: float) -> None:
+        self._failed_starts += was is WorkerState.STARTING
+        self._reason = reason or "the speech engine stopped; it is being started again"
         pause = min(MAX_BACK_OFF_S, BACK_OFF_S * 2.0 ** (self._deaths_in_a_row - 1)) if self._deaths_in_a_row else 0.0
         self._spawn_at = now + pause
         self._deaths_in_a_row += 1
-        commands: list[Command] = []
-        self._meter.add(-len(worker.running), now)
-        for run in worker.running.values():
-            if self._is_wanted(run.task):
-                error = SynthesisFailed("The speech engine stopped while it was speaking.")
-                commands += self._again(self._jobs[run.task.job], run.task.utterance.index, error)
-        return commands + (self._fail_queued() if self._is_hopeless else [])
+
+    def _mourn_cold(self, was: WorkerState, reason: str, now: float) -> None:
+        self._cold_deaths = self._cold_deaths + 1 if was is WorkerState.STARTING else 0
+        self._scaler.next_at = max(self._scaler.next_at, now + min(MAX_BACK_OFF_S, BACK_OFF_S * 2.0**self._cold_deaths))
 
     # --- steps
 
-    def _spawn(self, now: float) -> Spawn:
-        self._restarts += self._spawn_at is not None
-        self._spawn_at = None
-        worker = Worker(next(self._worker_ids), now)
-        self._workers[worker.id] = worker
-        return Spawn(worker.id)
+    def _spawn(self, kind: WorkerKind, device: str, now: float) -> Spawn:
+        places = {worker.place for worker in self._fleet if worker.kind is WorkerKind.COLD}
+        place = next(place for place in count() if place not in places)
+        worker = Worker(next(self._worker_ids), kind, device, place, now)
+        self._fleet.add(worker)
+        return Spawn(worker.id, device, is_hot=kind is WorkerKind.HOT)
+
+    def _respawn(self, now: float) -> Iterator[Command]:
+        """The hot worker, where it died or was unloaded and is wanted again."""
+        if self._spawn_at is not None and now >= self._spawn_at:
+            self._restarts += 1
+        elif not (self._is_unloaded and self._jobs):
+            return
+        self._spawn_at, self._is_unloaded = None, False
+        yield self._spawn(WorkerKind.HOT, self._device, now)
+
+    def _scale(self, now: float) -> Iterator[Command]:
+        """Cold workers that come, and those that go."""
+        if device := self._scaler.where(self._demand, now):
+            spawn = self._spawn(WorkerKind.COLD, device, now)
+            self._scaler.promise(self._fleet.workers[spawn.worker])
+            yield spawn
+        for worker, retires_at in self._scaler.idle():
+            if retires_at <= now:
+                worker.move(WorkerState.DRAINING)
+                self._is_unloaded = self._is_unloaded or worker.kind is WorkerKind.HOT
+                yield Retire(worker.id)
+
+    def _demand(self) -> Demand:
+        jobs = [job for job in self._jobs.values() if self._may_run_cold(job)]
+        return Demand(
+            backlog_s=sum(self._remaining_s(job, bound_s=self._lead_s) for job in jobs),
+            parts=sum(len(job.waiting) + len(job.running) for job in jobs),
+        )
 
     def _again(self, job: Job, index: int, error: SpeechError) -> list[Command]:
         """Run an utterance once more, or fail its job with `error` where that is not possible."""
@@ -305,7 +342,7 @@ class Scheduler:
         """Take a job off the list; tasks of it that still run are told to stop."""
         commands: list[Command] = [
             Cancel(worker.id, run.task.id)
-            for worker in self._workers.values()
+            for worker in self._fleet
             for run in worker.running.values()
             if run.task.job == job.spec.id and self._is_wanted(run.task)
         ]
@@ -319,10 +356,6 @@ class Scheduler:
         return job is not None and job.running.get(task.utterance.index) == task
 
     @property
-    def _slots(self) -> int:
-        return sum(worker.slots for worker in self._workers.values())
-
-    @property
     def _is_hopeless(self) -> bool:
         return self._failed_starts >= HOPELESS_STARTS
 
@@ -334,12 +367,20 @@ class Scheduler:
         return commands
 
     def _dispatch(self, now: float) -> Iterator[Command]:
-        for worker in self._workers.values():
-            while worker.free_slots and (job := self._queue.take(now, lambda job: self._is_due(job, now))):
+        for worker in self._fleet:
+            is_hot = worker.kind is WorkerKind.HOT
+
+            def fits(job: Job, is_hot: bool = is_hot) -> bool:
+                return (is_hot or self._may_run_cold(job)) and self._is_due(job, now)
+
+            while worker.free_slots and (job := self._queue.take(now, fits)):
                 yield self._start(job, worker, now)
 
+    def _may_run_cold(self, job: Job) -> bool:
+        return self._scaler.cold.streams or not job.spec.paced
+
     def _cost_s(self, job: Job) -> float:
-        return self._estimator.audio_s(job.next, job.spec.params.speed)
+        return self._fleet.audio_s(job.next, job.spec.params.speed)
 
     def _is_due(self, job: Job, now: float) -> bool:
         if not job.waiting or job.opening:
@@ -352,6 +393,6 @@ class Scheduler:
         seed = None if spec.seed is None else (spec.seed * 1_000_003 + utterance.index) % 2**31
         task = Task(next(self._task_ids), spec.id, utterance, spec.voice, spec.params, seed)
         job.start(task, self._cost_s(job))
-        worker.take(Run(task, now, self._meter.area(now)))
-        self._meter.add(1, now)
-        return Start(worker.id, task)
+        self._fleet.take(worker, task, now)
+        route = "COLD-POOL>HOT" if job.fled else "HOT" if worker.kind is WorkerKind.HOT else "COLD-POOL"
+        return Start(worker.id, task, route)

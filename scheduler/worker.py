@@ -7,6 +7,13 @@ from enum import Enum
 from core.speech import Task
 
 
+class WorkerKind(Enum):
+    """HOT: resident, takes the base load and streams. COLD: comes when it is worth it, and goes when it is idle."""
+
+    HOT = "hot"
+    COLD = "cold"
+
+
 class WorkerState(Enum):
     """Where a worker stands."""
 
@@ -18,7 +25,7 @@ class WorkerState(Enum):
 
 
 MOVES: Mapping[WorkerState, frozenset[WorkerState]] = {
-    WorkerState.STARTING: frozenset({WorkerState.IDLE, WorkerState.DEAD}),
+    WorkerState.STARTING: frozenset({WorkerState.IDLE, WorkerState.DRAINING, WorkerState.DEAD}),
     WorkerState.IDLE: frozenset({WorkerState.BUSY, WorkerState.DRAINING, WorkerState.DEAD}),
     WorkerState.BUSY: frozenset({WorkerState.IDLE, WorkerState.DRAINING, WorkerState.DEAD}),
     WorkerState.DRAINING: frozenset({WorkerState.DEAD}),
@@ -38,10 +45,17 @@ class Run:
 
 @dataclass(slots=True)
 class Worker:
-    """A child process and what runs in its slots, by task id. A cancelled task keeps its slot until it has stopped."""
+    """A child process and what runs in its slots, by task id. A cancelled task keeps its slot until it has stopped.
+
+    place: of a cold worker among its like, from 0; later places retire later. idle_since: None while it works or loads.
+    """
 
     id: int
+    kind: WorkerKind = WorkerKind.HOT
+    device: str = "cpu"
+    place: int = 0
     spawned_at: float = 0.0
+    idle_since: float | None = None
     state: WorkerState = WorkerState.STARTING
     slots: int = 0
     running: dict[int, Run] = field(default_factory=dict)
@@ -60,12 +74,14 @@ class Worker:
     def take(self, run: Run) -> None:
         """Put a task into a free slot."""
         self.running[run.task.id] = run
+        self.idle_since = None
         if self.state is WorkerState.IDLE:
             self.move(WorkerState.BUSY)
 
-    def give_back(self, task_id: int) -> Run | None:
+    def give_back(self, task_id: int, now: float) -> Run | None:
         """Free the slot of a task; None where it holds no such task."""
         run = self.running.pop(task_id, None)
         if not self.running and self.state is WorkerState.BUSY:
             self.move(WorkerState.IDLE)
+            self.idle_since = now
         return run

@@ -44,6 +44,7 @@ class Score:
         self._sample_rate = sample_rate
         self._parts = [_Part() for _ in utterances]
         self._error: SpeechError | None = None
+        self.route = "HOT"
         self._news = asyncio.Event()
 
     def audio(self, index: int, samples: Samples) -> None:
@@ -69,6 +70,10 @@ class Score:
     def restart(self, index: int) -> None:
         """Forget an utterance; it will come again."""
         self._parts[index] = _Part()
+
+    def routed(self, route: str) -> None:
+        """Where an utterance is spoken; the first sound is told by the last one before it."""
+        self.route = route
 
     def fail(self, error: SpeechError) -> None:
         """Nothing more will come."""
@@ -113,7 +118,6 @@ class AudioStream:
         self.audio_s = 0.0
         self._told_s = 0.0
         self.sounding_at: float | None = None
-        self.route = "HOT"
         self._utterances = utterances
         self._encoder = encoder
         self._rate = sample_rate
@@ -127,6 +131,11 @@ class AudioStream:
         self._first: bytes | None = None
         self._on_close: list[Callable[[], None]] = []
         self._is_closed = False
+
+    @property
+    def route(self) -> str:
+        """Which workers spoke: HOT, COLD-POOL, or COLD-POOL>HOT where a cold one died under it."""
+        return self.score.route
 
     @property
     def mime(self) -> str:

@@ -14,13 +14,16 @@ from backends.registry import resolve
 from core.clock import Clock, SystemClock
 from core.errors import CloningNotSupported, InvalidValue, Overloaded, UnsupportedLanguage
 from core.events import Events
-from core.settings import Settings
+from core.settings import PoolSettings, Settings
 from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
+from pool.memory import MainMemory
 from pool.pool import Pool
 from pool.process import WorkerSpec
 from scheduler.admission import Limits
+from scheduler.autoscaler import ColdPool
 from scheduler.estimator import estimated_s
 from scheduler.job import JobSpec
+from scheduler.messages import View
 from scheduler.scheduler import Scheduler
 from synthesis.stream import AudioStream
 from text.language import canonical, detect
@@ -33,18 +36,15 @@ LONG_TEXT_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The synthesizer at one moment. state: loading, ready, failed or stopping."""
+    """The synthesizer at one moment. state: loading, ready, failed or stopping. load_score: 0 idle, 1 full."""
 
     state: str
     reason: str
     backend: str
     revision: str
     default_voice: str
-    slots: int
-    busy: int
-    queued: int
-    jobs: int
-    restarts: int
+    pool: View
+    load_score: float
     worker_pids: tuple[int, ...]
     uptime_s: float
     completed: int
@@ -89,11 +89,8 @@ class Synthesizer:
             backend=self._backend,
             revision=traits.revision if traits else "",
             default_voice=self.voices[0].id,
-            slots=view.slots,
-            busy=view.busy,
-            queued=view.queued,
-            jobs=view.jobs,
-            restarts=view.restarts,
+            pool=view,
+            load_score=min(1.0, view.drain_s / self._settings.pool.routing_drain_cap_seconds),
             worker_pids=self._pool.pids,
             uptime_s=self._clock.now() - self._started,
             completed=self._outcomes["done"],
@@ -230,6 +227,19 @@ class Synthesizer:
         await self._pool.close()
 
 
+def _cold_pool(settings: PoolSettings) -> ColdPool:
+    return ColdPool(
+        size=settings.cold_pool_size,
+        idle_s=settings.cold_worker_idle_timeout,
+        stagger_s=settings.cold_worker_idle_stagger,
+        interval_s=settings.cold_pool_manager_interval,
+        safety=settings.hot_queue_safety_factor,
+        streams=settings.stream_on_cold,
+        hot_idle_s=settings.hot_idle_timeout,
+        least_bytes=int(settings.min_cold_ram_gb * 2**30),
+    )
+
+
 @asynccontextmanager
 async def open_synthesizer(
     settings: Settings, events: Events, *, clock: Clock | None = None
@@ -237,10 +247,10 @@ async def open_synthesizer(
     """Compose everything and start loading; returns before the model is there. Ends all workers on the way out."""
     clock = clock or SystemClock()
     backend = resolve(settings.pool.tts_backend)
-    spec = WorkerSpec(backend, "cpu", settings.options(backend))
+    spec = WorkerSpec(backend, settings.options(backend))
     limits = Limits(settings.pool.max_queue_length, settings.pool.max_queue_seconds)
-    scheduler = Scheduler(lead_s=settings.pool.stream_lead_s, limits=limits)
-    pool = Pool(spec, scheduler, clock=clock, events=events)
+    scheduler = Scheduler(lead_s=settings.pool.stream_lead_s, limits=limits, cold=_cold_pool(settings.pool))
+    pool = Pool(spec, scheduler, clock=clock, events=events, memory=MainMemory())
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads:
         synthesizer = Synthesizer(settings, pool, backend=backend, clock=clock, events=events, threads=threads)
         events.server_started(backend=backend)

@@ -55,6 +55,10 @@ class LogEvents:
         """An utterance raised in its worker."""
         _write(logging.WARNING, "utterance failed", worker=worker, reason=reason)
 
+    def memory_unknown(self, *, reason: str) -> None:
+        """Memory cannot be read."""
+        _write(logging.WARNING, "memory unknown", reason=reason)
+
     def job_ended(
         self,
         *,

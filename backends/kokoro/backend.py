@@ -43,6 +43,9 @@ CORE_RATE = 2.0
 START_S = 2.5
 """From spawn to ready on such cores."""
 
+MEMORY_BYTES = 800 * 10**6
+"""Of a worker at its peak."""
+
 INNER_PAUSE_S = 0.12
 """Between two calls of one utterance, which only text without a pause needs."""
 
@@ -93,7 +96,9 @@ class KokoroBackend:
             missing=self._phonemizer.missing,
             voices=voices(),
             native_speed=NATIVE_SPEED,
-            priors=Priors(tuple(CORE_RATE * min(busy, self._cores) for busy in range(1, self._slots + 1)), START_S),
+            priors=Priors(
+                tuple(CORE_RATE * min(busy, self._cores) for busy in range(1, self._slots + 1)), START_S, MEMORY_BYTES
+            ),
         )
 
     def prepare(self, reference: Reference) -> str:

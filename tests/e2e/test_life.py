@@ -124,7 +124,7 @@ def test_openai_s_client_asks_again_as_often_and_as_late_as_it_is_told(tmp_path)
     http = httpx.Client(event_hooks={"request": [lambda _: asked_at.append(time.monotonic())]})
     try:
         server.wait_until("/live")
-        told_s = int(server.speak("one two").headers["retry-after"])
+        told_s = int(server.speak("one two").headers["retry-after-ms"]) / 1000 / 1.1  # each is told a little else
         with (
             OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=1, http_client=http) as client,
             pytest.raises(InternalServerError, match="run setup"),

@@ -16,6 +16,7 @@ class MemorySink:
         self.is_done = [False] * utterances
         self.error: SpeechError | None = None
         self.restarts = 0
+        self.routes: list[str] = []
         self.sounded = asyncio.Event()
         self.ended = asyncio.Event()
 
@@ -32,6 +33,9 @@ class MemorySink:
     def restart(self, index: int) -> None:
         self.parts[index] = []
         self.restarts += 1
+
+    def routed(self, route: str) -> None:
+        self.routes.append(route)
 
     def fail(self, error: SpeechError) -> None:
         self.error = error

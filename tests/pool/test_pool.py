@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("fakes_path")
 
 @asynccontextmanager
 async def open_pool(**options) -> AsyncIterator[Pool]:
-    spec = WorkerSpec("tone_backend:make", "cpu", options)
+    spec = WorkerSpec("tone_backend:make", options)
     pool = Pool(spec, Scheduler(lead_s=60), clock=SystemClock(), events=Silence())
     pool.open()
     try:

@@ -48,7 +48,7 @@ class World(RuleBasedStateMachine):
     def obey(self, commands):
         for command in commands:
             match command:
-                case Spawn(worker):
+                case Spawn(worker, _):
                     self.starting.add(worker)
                 case Start(worker, task):
                     assert task.job in self.open
@@ -133,7 +133,7 @@ class World(RuleBasedStateMachine):
     @invariant()
     def no_slot_is_overfilled_and_the_view_is_true(self):
         assert all(len(tasks) <= self.sizes[worker] for worker, tasks in self.slots.items())
-        view = self.scheduler.view()
+        view = self.scheduler.view(self.now)
         assert view.jobs == len(self.open)
         assert view.busy == sum(len(tasks) for tasks in self.slots.values())
 

@@ -35,7 +35,7 @@ def spec(job: int, utterances: int = 1, *, paced: bool = False, seed: int | None
 def ready(slots: int = 2, *, lead_s: float = 60.0) -> Scheduler:
     """A scheduler whose first worker, number 1, has loaded."""
     scheduler = Scheduler(lead_s=lead_s)
-    assert scheduler.start() == [Spawn(1)]
+    assert scheduler.start() == [Spawn(1, "cpu")]
     scheduler.handle(Ready(1, slots, Priors()), 0.0)
     return scheduler
 
@@ -102,7 +102,7 @@ def test_leaving_a_queued_job_only_forgets_it():
     scheduler.handle(Submitted(spec(1)), 0.0)
     scheduler.handle(Submitted(spec(2)), 0.0)
     assert scheduler.handle(Left(2), 0.1) == []
-    assert scheduler.view().queued == 0
+    assert scheduler.view(0.0).queued == 0
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_events_about_what_is_gone_are_ignored(event):
 def test_an_utterance_whose_worker_died_runs_again_if_nothing_of_it_was_heard():
     scheduler = ready(slots=2)
     scheduler.handle(Submitted(spec(1, 2)), 0.0)
-    assert scheduler.handle(Died(1), 1.0) == [Restart(1, 0), Spawn(2)]
+    assert scheduler.handle(Died(1), 1.0) == [Restart(1, 0), Spawn(2, "cpu")]
     assert started(scheduler.handle(Ready(2, 2, Priors()), 2.0)) == [(1, 0)]
 
 
@@ -168,7 +168,7 @@ def test_a_finished_utterance_forgives_earlier_deaths():
     scheduler.handle(Died(1), 0.0)
     scheduler.handle(Ready(2, 2, Priors()), 1.0)
     scheduler.handle(Finished(2, task_of(scheduler.handle(Submitted(spec(1)), 1.0)), 1.0), 2.0)
-    assert Spawn(3) in scheduler.handle(Died(2), 3.0)
+    assert Spawn(3, "cpu") in scheduler.handle(Died(2), 3.0)
 
 
 def test_jobs_are_told_when_the_engine_does_not_start_and_later_ones_at_once():

@@ -42,7 +42,7 @@ async def read(synthesizer: Synthesizer, request: SpeechRequest) -> bytes:
 
 async def until_free(synthesizer: Synthesizer) -> float:
     began = time.monotonic()
-    while synthesizer.status().busy:
+    while synthesizer.status().pool.busy:
         await asyncio.sleep(0.005)
     return time.monotonic() - began
 
@@ -85,7 +85,7 @@ def test_the_length_ratio_is_the_speed_that_was_asked_for(speed):
 def test_a_text_with_nothing_to_say_is_a_short_silence(text):
     async def scene(synthesizer):
         assert len(await read(synthesizer, replace(PCM, text=text))) == 0.3 * 24_000 * 2
-        assert synthesizer.status().busy == 0
+        assert synthesizer.status().pool.busy == 0
 
     play(scene)
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_refused_before_any_work(change, error):
         with pytest.raises(error) as caught:
             await synthesizer.speak(replace(PCM, **change))
         assert "passwd" not in str(caught.value)
-        assert synthesizer.status().jobs == 0
+        assert synthesizer.status().pool.jobs == 0
 
     play(scene)
 
@@ -117,7 +117,7 @@ def test_closing_or_cancelling_frees_the_slot(moment):
         request = replace(PCM, text="slow " * 60)
         speaking = asyncio.create_task(synthesizer.speak(request))
         if moment == "before sound":
-            while not synthesizer.status().busy:
+            while not synthesizer.status().pool.busy:
                 await asyncio.sleep(0.005)
             speaking.cancel()
         else:
@@ -149,7 +149,7 @@ def test_nothing_is_made_far_ahead_of_a_client_that_does_not_read():
         await asyncio.sleep(0.5)
         await until_free(synthesizer)
         assert stream.audio_s < 1
-        assert synthesizer.status().queued > 5
+        assert synthesizer.status().pool.queued > 5
         await stream.aclose()
 
     play(scene, stream_lead_s=5.0)

@@ -1,0 +1,137 @@
+"""The workers and the devices they share: who has free slots, how fast all of them are, what a start costs."""
+
+from collections.abc import Iterator, Mapping
+
+from core.speech import Priors, Task, Utterance
+from scheduler.estimator import BusyMeter, Estimator
+from scheduler.worker import Run, Worker, WorkerKind, WorkerState
+
+
+class Fleet:
+    """All worker processes that are not dead. A device has one curve, whichever process has its slots."""
+
+    def __init__(self) -> None:
+        self.workers: dict[int, Worker] = {}
+        self.priors = Priors()
+        self._estimators: dict[str, Estimator] = {}
+        self._meters: dict[str, BusyMeter] = {}
+        self._starts: dict[str, float] = {}
+
+    def __iter__(self) -> Iterator[Worker]:
+        """Hot ones first: they take work before cold ones do."""
+        return iter(sorted(self.workers.values(), key=lambda worker: (worker.kind is WorkerKind.COLD, worker.id)))
+
+    def of(self, kind: WorkerKind) -> list[Worker]:
+        """The workers of one kind, those that leave not counted."""
+        return [each for each in self if each.kind is kind and each.state is not WorkerState.DRAINING]
+
+    @property
+    def hot(self) -> Worker | None:
+        """The resident worker, loading or loaded."""
+        return next(iter(self.of(WorkerKind.HOT)), None)
+
+    # --- lives
+
+    def add(self, worker: Worker) -> None:
+        """A process was started."""
+        self.workers[worker.id] = worker
+
+    def ready(self, worker_id: int, slots: int, priors: Priors, now: float) -> Worker | None:
+        """A worker has loaded."""
+        worker = self.workers.get(worker_id)
+        if worker is None or worker.state is WorkerState.DRAINING:
+            return None
+        if self.priors != priors:  # another backend than before: what was learned is of no use
+            self.priors = priors
+            self._estimators.clear()
+        worker.slots, worker.idle_since = slots, now
+        worker.move(WorkerState.IDLE)
+        known_s = self._starts.get(worker.device)
+        took_s = now - worker.spawned_at
+        self._starts[worker.device] = took_s if known_s is None else 0.7 * known_s + 0.3 * took_s
+        return worker
+
+    def bury(self, worker_id: int, now: float) -> Worker | None:
+        """A process is gone, and the slots that it had."""
+        worker = self.workers.pop(worker_id, None)
+        if worker is not None:
+            self._meter(worker.device).add(-len(worker.running), now)
+        return worker
+
+    # --- slots
+
+    def take(self, worker: Worker, task: Task, now: float) -> None:
+        """Put a task into a free slot."""
+        meter = self._meter(worker.device)
+        worker.take(Run(task, now, meter.area(now)))
+        meter.add(1, now)
+
+    def free(self, worker_id: int, task_id: int, now: float) -> Run | None:
+        """Free the slot of a task; None where there is none."""
+        worker = self.workers.get(worker_id)
+        run = worker.give_back(task_id, now) if worker else None
+        if worker and run:
+            self._meter(worker.device).add(-1, now)
+        return run
+
+    def learn(self, worker_id: int, run: Run, audio_s: float, now: float) -> None:
+        """A task was made in its slot."""
+        device, wall_s = self.workers[worker_id].device, now - run.since
+        if wall_s > 0:
+            busy = (self._meter(device).area(now) - run.area) / wall_s
+            speed = run.task.params.speed
+            self._estimator(device).learn(run.task.utterance, speed, audio_s=audio_s, wall_s=wall_s, busy=busy)
+
+    @property
+    def slots(self) -> int:
+        """Of all workers that have loaded."""
+        return sum(worker.slots for worker in self.workers.values() if worker.state is not WorkerState.DRAINING)
+
+    @property
+    def free_slots(self) -> int:
+        """Those of them that take work now."""
+        return sum(worker.free_slots for worker in self.workers.values())
+
+    # --- figures
+
+    def audio_s(self, utterance: Utterance, speed: float) -> float:
+        """Seconds of speech that an utterance will make."""
+        return self._estimator(self._home).audio_s(utterance, speed)
+
+    def rate(self, more: Mapping[str, int] | None = None) -> float:
+        """Seconds of audio a second with all slots busy, and with so many `more` of each device."""
+        slots = dict(more or {})
+        for worker in self.workers.values():
+            if worker.slots and worker.state is not WorkerState.DRAINING:
+                slots[worker.device] = slots.get(worker.device, 0) + worker.slots
+        return sum(self._estimator(device).rate(count) for device, count in slots.items() if count) or (
+            self._estimator(self._home).rate(1)
+        )
+
+    def first_s(self, utterance: Utterance, speed: float) -> float:
+        """Seconds that an utterance takes in a slot of the hot worker, beside what runs now."""
+        hot = self.hot
+        busy = min(self._meter(self._home).busy + 1, max(1, hot.slots if hot else 1))
+        return self.audio_s(utterance, speed) * busy / self._estimator(self._home).rate(busy)
+
+    def start_s(self, device: str) -> float:
+        """Seconds from a spawn on a device to a worker that takes work."""
+        return self._starts.get(device, self.priors.start_s)
+
+    def starts_in_s(self, now: float, spawn_at: float | None) -> float:
+        """Seconds until there is a slot at all. spawn_at: when the next worker is started, None where none is."""
+        if self.slots:
+            return 0.0
+        began = max((worker.spawned_at for worker in self.workers.values()), default=now)
+        return max(0.0, (began if spawn_at is None else max(now, spawn_at)) + self.start_s(self._home) - now)
+
+    @property
+    def _home(self) -> str:
+        hot = self.hot
+        return hot.device if hot else ""
+
+    def _estimator(self, device: str) -> Estimator:
+        return self._estimators.setdefault(device, Estimator(self.priors))
+
+    def _meter(self, device: str) -> BusyMeter:
+        return self._meters.setdefault(device, BusyMeter())

@@ -1,0 +1,61 @@
+"""What memory is left on each device, counting what was promised to workers that are still loading.
+
+A worker that died for want of memory bars its device until more is free there than at that moment.
+"""
+
+from collections.abc import Mapping
+
+from scheduler.messages import DeviceMemory, Memory
+
+
+class Ledger:
+    """One entry a device; a GPU is known by its UUID, main memory as "cpu"."""
+
+    def __init__(self, *, least_bytes: int) -> None:
+        """least_bytes: what must be free for a worker, even where a smaller one was seen."""
+        self._least_bytes = least_bytes
+        self._devices: Mapping[str, DeviceMemory] = {}
+        self._promised: dict[int, tuple[str, int]] = {}
+        self._barred: dict[str, int] = {}
+        self._seen_bytes = 0
+
+    def read(self, memory: Memory) -> None:
+        """A new reading. A worker's share is learned from what the largest of them holds."""
+        self._devices = {device.id: device for device in memory.devices}
+        self._seen_bytes = max([self._seen_bytes, *memory.workers.values()])
+        for device, free in list(self._barred.items()):
+            if device in self._devices and self._devices[device].free_bytes > free:
+                del self._barred[device]
+
+    def need_bytes(self, prior_bytes: int) -> int:
+        """What one more worker needs. prior_bytes: the backend's promise, for as long as none was seen."""
+        return max(self._least_bytes, self._seen_bytes or prior_bytes)
+
+    def room_bytes(self, device: str) -> int:
+        """Free memory less what loading workers were promised; 0 for a device that is not known or barred."""
+        known = self._devices.get(device)
+        if known is None or device in self._barred:
+            return 0
+        return known.free_bytes - sum(promised for where, promised in self._promised.values() if where == device)
+
+    def best(self, need_bytes: int) -> str | None:
+        """The device with the most room, where that is enough."""
+        device = max(self._devices, key=self.room_bytes, default=None)
+        return device if device is not None and self.room_bytes(device) >= need_bytes else None
+
+    def is_loading(self, device: str) -> bool:
+        """Whether a worker loads there; the next one waits, so that each is seen apart."""
+        return any(where == device for where, _ in self._promised.values())
+
+    def promise(self, worker: int, device: str, need_bytes: int) -> None:
+        """A worker starts to load."""
+        self._promised[worker] = device, need_bytes
+
+    def settle(self, worker: int) -> None:
+        """It has loaded, or is gone: what it holds is in the readings now."""
+        self._promised.pop(worker, None)
+
+    def bar(self, device: str) -> None:
+        """A worker ran out of memory there."""
+        known = self._devices.get(device)
+        self._barred[device] = known.free_bytes if known else 0
