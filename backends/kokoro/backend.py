@@ -96,9 +96,7 @@ class KokoroBackend:
             missing=self._phonemizer.missing,
             voices=voices(),
             native_speed=NATIVE_SPEED,
-            priors=Priors(
-                tuple(CORE_RATE * min(busy, self._cores) for busy in range(1, self._slots + 1)), START_S, MEMORY_BYTES
-            ),
+            priors=Priors(tuple(CORE_RATE * (core + 1) for core in range(self._cores)), START_S, MEMORY_BYTES),
         )
 
     def prepare(self, reference: Reference) -> str:

@@ -5,54 +5,14 @@ import errno
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
-from core.clock import SystemClock
 from core.errors import SynthesisFailed, Unavailable
-from core.events import Silence
-from core.speech import Reference, Utterance
-from pool.pool import Pool, Ticket
-from pool.process import WorkerSpec
-from scheduler.job import JobSpec
-from scheduler.scheduler import Scheduler
+from harness.pool import eventually, open_pool, speak, submit
 from sink import MemorySink
 
 pytestmark = pytest.mark.usefixtures("fakes_path")
-
-
-@asynccontextmanager
-async def open_pool(**options) -> AsyncIterator[Pool]:
-    spec = WorkerSpec("tone_backend:make", options)
-    pool = Pool(spec, Scheduler(lead_s=60), clock=SystemClock(), events=Silence())
-    pool.open()
-    try:
-        yield pool
-    finally:
-        await pool.close()
-
-
-def submit(pool: Pool, sink: MemorySink, *texts: str) -> Ticket:
-    utterances = tuple(Utterance(index, text, "en") for index, text in enumerate(texts))
-    return pool.submit(sink, JobSpec(utterances, Reference("alloy")))
-
-
-async def speak(pool: Pool, *texts: str) -> MemorySink:
-    sink = MemorySink(len(texts))
-    submit(pool, sink, *texts)
-    await asyncio.wait_for(sink.ended.wait(), 20)
-    return sink
-
-
-async def eventually(claim, timeout_s: float = 5.0) -> float:
-    """Seconds until `claim()` holds."""
-    began = time.monotonic()
-    while not claim():
-        assert time.monotonic() - began < timeout_s, "it never came to hold"
-        await asyncio.sleep(0.002)
-    return time.monotonic() - began
 
 
 def test_utterances_arrive_whole_and_a_job_that_came_before_the_model_is_served():
