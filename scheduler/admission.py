@@ -30,6 +30,7 @@ class Load:
 
     begun_s: the same of each job that has sound or a slot. waiting: the other jobs. rate: seconds of audio a second
     with all slots busy. slots, free_slots: all, and the idle ones. starts_in_s: seconds until there is a worker at all.
+    soon_rate: the rate from soon_s on, when those workers are there that load or will be started for this queue.
     """
 
     backlog_s: Mapping[str, float]
@@ -39,13 +40,21 @@ class Load:
     slots: int
     free_slots: int
     starts_in_s: float = 0.0
+    soon_rate: float = 0.0
+    soon_s: float = 0.0
+
+    def made_in_s(self, audio_s: float) -> float:
+        """Seconds until so much audio is made."""
+        soon_s = self.soon_s if self.soon_rate > self.rate else float("inf")
+        at_once = self.rate * soon_s
+        return audio_s / self.rate if audio_s <= at_once else soon_s + (audio_s - at_once) / self.soon_rate
 
 
 def forecast_s(load: Load, client: str, first_s: float) -> float:
     """Seconds until a job of `client` has its first sound. first_s: that its first utterance takes in a slot."""
     own_s = load.backlog_s.get(client, 0.0)
     ahead_s = sum(min(backlog_s, own_s + AHEAD_S) for other, backlog_s in load.backlog_s.items() if other != client)
-    queued_s = 0.0 if load.free_slots > load.waiting else (own_s + ahead_s) / load.rate
+    queued_s = 0.0 if load.free_slots > load.waiting else load.made_in_s(own_s + ahead_s)
     return load.starts_in_s + queued_s + first_s
 
 
@@ -69,4 +78,4 @@ def _starts_s(load: Load, place: int) -> float:
     if place < len(begun_s):
         return begun_s[place] * max(1, min(load.slots, len(begun_s))) / load.rate
     waiting_s = (sum(load.backlog_s.values()) - sum(begun_s)) / max(1, load.waiting)
-    return (sum(begun_s) + (place - len(begun_s)) * waiting_s) / load.rate
+    return load.made_in_s(sum(begun_s) + (place - len(begun_s)) * waiting_s)

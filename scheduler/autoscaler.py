@@ -109,6 +109,19 @@ class Autoscaler:
             count += 1
         return count
 
+    def soon(self, demand: Demand) -> tuple[float, float]:
+        """The rate of all workers once those are there that load or that this queue will bring, and when that is."""
+        hot = self.fleet.hot
+        need_bytes = self.ledger.need_bytes(self.fleet.priors.memory_bytes)
+        device = self.ledger.best(need_bytes)
+        if hot is None or not hot.slots:
+            return 0.0, 0.0
+        more = {w.device: hot.slots for w in self.fleet.of(WorkerKind.COLD) if w.state is WorkerState.STARTING}
+        if device is not None:
+            fit = self.ledger.room_bytes(device) // max(1, need_bytes)
+            more[device] = more.get(device, 0) + hot.slots * min(fit, self.wanted(demand, device))
+        return self.fleet.rate(more), max((self.fleet.start_s(where) for where in more), default=0.0)
+
     def idle(self) -> list[tuple[Worker, float]]:
         """Idle workers that may go, and when."""
         return [

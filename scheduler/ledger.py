@@ -27,6 +27,11 @@ class Ledger:
             if device in self._devices and self._devices[device].free_bytes > free:
                 del self._barred[device]
 
+    @property
+    def is_read(self) -> bool:
+        """Whether there was a reading yet."""
+        return bool(self._devices)
+
     def need_bytes(self, prior_bytes: int) -> int:
         """What one more worker needs. prior_bytes: the backend's promise, for as long as none was seen."""
         return max(self._least_bytes, self._seen_bytes or prior_bytes)

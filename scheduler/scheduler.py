@@ -133,7 +133,7 @@ class Scheduler:
     @property
     def wants_memory(self) -> bool:
         """Whether a reading of memory may decide something now."""
-        return self._scaler.room > 0 and bool(self._jobs)
+        return self._scaler.room > 0 and (bool(self._jobs) or not self._ledger.is_read)
 
     def forecast_s(self, spec: JobSpec, now: float) -> float:
         """Seconds until a job that came now would have its first sound."""
@@ -147,20 +147,19 @@ class Scheduler:
         """A frozen look at the whole."""
         load = self._load(now)
         workers = list(self._fleet)
-        cold = self._fleet.of(WorkerKind.COLD)
-        loading = sum(worker.state is WorkerState.STARTING for worker in cold)
+        loading = sum(worker.state is WorkerState.STARTING for worker in self._fleet.of(WorkerKind.COLD))
         return View(
             jobs=len(self._jobs),
             waiting=load.waiting,
             queued=sum(len(job.waiting) for job in self._jobs.values()),
-            drain_s=load.starts_in_s + sum(load.backlog_s.values()) / load.rate,
+            drain_s=load.starts_in_s + load.made_in_s(sum(load.backlog_s.values())),
             busy=sum(len(worker.running) for worker in workers),
             slots=self._fleet.slots,
             is_ready=self._is_unloaded or any(w.state in (WorkerState.IDLE, WorkerState.BUSY) for w in workers),
             is_hopeless=self._is_hopeless,
             restarts=self._restarts,
             reason=self._reason,
-            cold_active=len(cold) - loading,
+            cold_active=len(self._fleet.of(WorkerKind.COLD)) - loading,
             cold_loading=loading,
             cold_wanted=self._scaler.wanted(self._demand()),
             cold_cap=self._scaler.size,
@@ -191,6 +190,7 @@ class Scheduler:
             backlog_s[job.spec.client] += seconds
             if job.state is not JobState.QUEUED:
                 begun_s.append(seconds)
+        soon_rate, soon_s = self._scaler.soon(self._demand()) if self._scaler.room else (0.0, 0.0)
         return Load(
             backlog_s=backlog_s,
             begun_s=tuple(begun_s),
@@ -199,6 +199,8 @@ class Scheduler:
             slots=self._fleet.slots,
             free_slots=self._fleet.free_slots,
             starts_in_s=self._fleet.starts_in_s(now, self._spawn_at),
+            soon_rate=soon_rate,
+            soon_s=soon_s,
         )
 
     def _remaining_s(self, job: Job, bound_s: float = AHEAD_S) -> float:

@@ -84,7 +84,8 @@ class KokoroBackend:
         self._phonemizer = phonemes.Phonemizer(self._model_dir)
         with ThreadPoolExecutor() as threads:
             narrow = threads.submit(_open, path, threads=1)
-            wide = threads.submit(_open, path, threads=self._cores) if self._cores > 1 else narrow
+            width = min(self._cores, self._slots)  # an operator who wants fewer slots wants fewer cores to be used
+            wide = threads.submit(_open, path, threads=width) if width > 1 else narrow
             self._phonemizer.spell("Hello", "en")
             self._narrow, self._wide = narrow.result(), wide.result()
         return Traits(

@@ -120,3 +120,12 @@ def test_an_idle_hot_worker_may_be_unloaded_and_the_next_request_loads_it():
     assert scene.scheduler.view(scene.now).is_ready
     assert stories[2].error is None
     assert stories[2].waited_s == pytest.approx(scene.start_s + 1.0, abs=0.5)
+
+
+def test_a_forecast_counts_the_workers_that_the_queue_will_bring():
+    scene = machine(size=3)
+    scene.run([(0.2 * number, job(number, 24)) for number in range(1, 40)])
+    start = scene.now + 200.0  # those that came have gone
+    stories = scene.run([(start, job(1000 + number, 60)) for number in range(100)])
+    last = stories[1099]
+    assert last.forecast_s == pytest.approx(last.waited_s, rel=0.25)
