@@ -119,7 +119,6 @@ class Pool:
         self._traits: Traits | None = None
         self._changed = asyncio.Event()
         self._wake: asyncio.TimerHandle | None = None
-        self._is_closing = False
         self._closing = asyncio.Event()
         self._burials: set[asyncio.Task[None]] = set()
         self._context = copy_context()  # no worker's log line shall name the request that happened to wake it
@@ -132,7 +131,6 @@ class Pool:
 
     async def close(self) -> None:
         """End all workers; what still runs is told that the server stops."""
-        self._is_closing = True
         self._closing.set()
         if self._wake:
             self._wake.cancel()
@@ -146,7 +144,7 @@ class Pool:
 
     async def _watch_memory(self, memory: Probe) -> None:
         """Tell the scheduler what is free, whenever that may decide something."""
-        while not self._is_closing:
+        while not self._closing.is_set():
             if self._scheduler.wants_memory:
                 pids = {worker: link.child.pid for worker, link in self._links.items()}
                 try:
@@ -161,7 +159,7 @@ class Pool:
         """What the backend can do; waits while the first worker loads. Raises Unavailable where none will come."""
         while self._traits is None:
             view = self._scheduler.view(self._clock.now())
-            if self._is_closing or view.is_hopeless:
+            if self._closing.is_set() or view.is_hopeless:
                 raise Unavailable(f"The speech engine does not start: {view.reason or 'the server is stopping'}")
             await self._changed.wait()
         return self._traits
@@ -176,7 +174,7 @@ class Pool:
 
         Raises Unavailable while the server stops.
         """
-        if self._is_closing:
+        if self._closing.is_set():
             raise Unavailable("The server is stopping.")
         job = next(self._job_ids)
         self._sinks[job] = sink
@@ -199,7 +197,7 @@ class Pool:
 
     def tell(self, event: Event) -> None:
         """Pass an event to the scheduler and carry out what it says; nothing more, once the pool closes."""
-        if self._is_closing:
+        if self._closing.is_set():
             return
         now = self._clock.now()
         self._carry_out(self._scheduler.handle(event, now))
@@ -263,7 +261,7 @@ class Pool:
         self._signal()
         restart_s = self._scheduler.backoff_s(self._clock.now())
         ending = await asyncio.to_thread(child.join, CLOSE_TIMEOUT_S) if child else ""
-        if not self._is_closing:
+        if not self._closing.is_set():
             self._events.worker_died(worker, reason=reason or ending, restart_s=restart_s)
 
     # --- what children say

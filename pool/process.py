@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler.messages import CPU
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
@@ -30,7 +32,7 @@ class ChildProcess:
         self.socket, theirs = socket.socketpair()
         self.socket.setblocking(False)
         plan = json.dumps(
-            {"backend": spec.backend, "device": "cpu" if device == "cpu" else "cuda:0", "options": dict(spec.options)}
+            {"backend": spec.backend, "device": CPU if device == CPU else "cuda:0", "options": dict(spec.options)}
         )
         try:
             # -P: without it, a folder named pool/ in the working directory would be run instead.
@@ -38,7 +40,7 @@ class ChildProcess:
             self._popen = subprocess.Popen(
                 [sys.executable, "-P", "-m", "pool.worker", str(theirs.fileno()), plan],
                 pass_fds=[theirs.fileno()],
-                env=os.environ if device == "cpu" else {**os.environ, "CUDA_VISIBLE_DEVICES": device},
+                env=os.environ if device == CPU else {**os.environ, "CUDA_VISIBLE_DEVICES": device},
                 stdin=subprocess.DEVNULL,
                 stdout=sys.__stderr__ or subprocess.DEVNULL,
             )

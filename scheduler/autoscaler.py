@@ -5,6 +5,7 @@ start takes, and where memory is free: two processes on one GPU that make 4.6 in
 goes when it has been idle, later places later, so that they do not all go at once.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -73,7 +74,7 @@ class Autoscaler:
         """The device on which a worker should be started now; one load at a time on each, to see what each takes."""
         if now < self.next_at or not self.room:
             return None
-        device = self.ledger.best(self.ledger.need_bytes(self.fleet.priors.memory_bytes))
+        device = self.ledger.best(self._need_bytes)
         if device is None or self.ledger.is_loading(device) or not self.wanted(demand(), device):
             return None
         self.next_at = now + self.cold.interval_s
@@ -81,24 +82,20 @@ class Autoscaler:
 
     def promise(self, worker: Worker) -> None:
         """It starts to load."""
-        need_bytes = self.ledger.need_bytes(self.fleet.priors.memory_bytes)
-        self.ledger.promise(worker.id, worker.device, need_bytes)
+        self.ledger.promise(worker.id, worker.device, self._need_bytes)
 
     def wanted(self, demand: Demand, device: str | None = None) -> int:
         """How many more workers are worth their start, if memory were no question. device: where, the hot one's."""
         hot = self.fleet.hot
         if hot is None or not hot.slots or not self.room:
             return 0
-        device = device or hot.device
+        device = device or self.fleet.home
         start_s = self.fleet.start_s(device)
-        loading: dict[str, int] = {}
-        for worker in self.fleet.of(WorkerKind.COLD):
-            if worker.state is WorkerState.STARTING:
-                loading[worker.device] = loading.get(worker.device, 0) + hot.slots
-        slots = self.fleet.slots + sum(loading.values())
+        loading = self._loading(hot.slots)
+        slots = self.fleet.slots + loading.total()
 
         def rate(more: int) -> float:
-            return self.fleet.rate({**loading, device: loading.get(device, 0) + more * hot.slots})
+            return self.fleet.rate(loading + Counter({device: more * hot.slots}))
 
         count = 0
         while count < self.room and demand.parts > slots + count * hot.slots:
@@ -112,15 +109,23 @@ class Autoscaler:
     def soon(self, demand: Demand) -> tuple[float, float]:
         """The rate of all workers once those are there that load or that this queue will bring, and when that is."""
         hot = self.fleet.hot
-        need_bytes = self.ledger.need_bytes(self.fleet.priors.memory_bytes)
-        device = self.ledger.best(need_bytes)
         if hot is None or not hot.slots:
             return 0.0, 0.0
-        more = {w.device: hot.slots for w in self.fleet.of(WorkerKind.COLD) if w.state is WorkerState.STARTING}
-        if device is not None:
-            fit = self.ledger.room_bytes(device) // max(1, need_bytes)
-            more[device] = more.get(device, 0) + hot.slots * min(fit, self.wanted(demand, device))
+        more = self._loading(hot.slots)
+        if device := self.ledger.best(self._need_bytes):
+            fit = self.ledger.room_bytes(device) // max(1, self._need_bytes)
+            more[device] += hot.slots * min(fit, self.wanted(demand, device))
         return self.fleet.rate(more), max((self.fleet.start_s(where) for where in more), default=0.0)
+
+    @property
+    def _need_bytes(self) -> int:
+        return self.ledger.need_bytes(self.fleet.priors.memory_bytes)
+
+    def _loading(self, each: int) -> Counter[str]:
+        """Slots that loading cold workers will bring, by device. each: that one brings."""
+        starting = (worker for worker in self.fleet.of(WorkerKind.COLD) if worker.state is WorkerState.STARTING)
+        devices = Counter(worker.device for worker in starting)
+        return Counter({device: count * each for device, count in devices.items()})
 
     def idle(self) -> list[tuple[Worker, float]]:
         """Idle workers that may go, and when."""

@@ -10,7 +10,9 @@ from scheduler.worker import Run, Worker, WorkerKind, WorkerState
 class Fleet:
     """All worker processes that are not dead. A device has one curve, whichever process has its slots."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, home: str) -> None:
+        """home: the hot worker's device, by whose curve the length of texts and first sounds are told."""
+        self.home = home
         self.workers: dict[int, Worker] = {}
         self.priors = Priors()
         self._estimators: dict[str, Estimator] = {}
@@ -96,7 +98,7 @@ class Fleet:
 
     def audio_s(self, utterance: Utterance, speed: float) -> float:
         """Seconds of speech that an utterance will make."""
-        return self._estimator(self._home).audio_s(utterance, speed)
+        return self._estimator(self.home).audio_s(utterance, speed)
 
     def rate(self, more: Mapping[str, int] | None = None) -> float:
         """Seconds of audio a second with all slots busy, and with so many `more` of each device."""
@@ -105,14 +107,14 @@ class Fleet:
             if worker.slots and worker.state is not WorkerState.DRAINING:
                 slots[worker.device] = slots.get(worker.device, 0) + worker.slots
         return sum(self._estimator(device).rate(count) for device, count in slots.items() if count) or (
-            self._estimator(self._home).rate(1)
+            self._estimator(self.home).rate(1)
         )
 
     def first_s(self, utterance: Utterance, speed: float) -> float:
         """Seconds that an utterance takes in a slot of the hot worker, beside what runs now."""
         hot = self.hot
-        busy = min(self._meter(self._home).busy + 1, max(1, hot.slots if hot else 1))
-        return self.audio_s(utterance, speed) * busy / self._estimator(self._home).rate(busy)
+        busy = min(self._meter(self.home).busy + 1, max(1, hot.slots if hot else 1))
+        return self.audio_s(utterance, speed) * busy / self._estimator(self.home).rate(busy)
 
     def start_s(self, device: str) -> float:
         """Seconds from a spawn on a device to a worker that takes work."""
@@ -123,12 +125,7 @@ class Fleet:
         if self.slots:
             return 0.0
         began = max((worker.spawned_at for worker in self.workers.values()), default=now)
-        return max(0.0, (began if spawn_at is None else max(now, spawn_at)) + self.start_s(self._home) - now)
-
-    @property
-    def _home(self) -> str:
-        hot = self.hot
-        return hot.device if hot else ""
+        return max(0.0, (began if spawn_at is None else max(now, spawn_at)) + self.start_s(self.home) - now)
 
     def _estimator(self, device: str) -> Estimator:
         return self._estimators.setdefault(device, Estimator(self.priors))

@@ -8,6 +8,9 @@ from core.errors import SpeechError
 from core.speech import Priors, Task
 from scheduler.job import JobSpec
 
+CPU = "cpu"
+"""The device of a worker that uses no GPU; others are named by their UUID."""
+
 # --- events
 
 
@@ -113,7 +116,6 @@ class Spawn:
 
     worker: int
     device: str
-    is_hot: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from scheduler.fleet import Fleet
 from scheduler.job import MAX_RUNS, Job, JobSpec, JobState
 from scheduler.ledger import Ledger
 from scheduler.messages import (
+    CPU,
     Cancel,
     Command,
     Consumed,
@@ -41,13 +42,7 @@ from scheduler.messages import (
     View,
 )
 from scheduler.queue import FairQueue
-from scheduler.worker import Worker, WorkerKind, WorkerState
-
-BACK_OFF_S = 0.5
-"""Pause before the second restart in a row; doubles up to MAX_BACK_OFF_S."""
-
-MAX_BACK_OFF_S = 30.0
-"""Longest pause between restarts: a repaired machine speaks again within half a minute."""
+from scheduler.worker import Worker, WorkerKind, WorkerState, pause_s
 
 HOPELESS_STARTS = 3
 """Starts that failed in a row before waiting jobs are told so; later starts go on in the background."""
@@ -57,7 +52,7 @@ class Scheduler:
     """Owner of jobs, tasks and slots. Others get a `View`, or a command."""
 
     def __init__(
-        self, *, lead_s: float, limits: Limits = NO_LIMITS, cold: ColdPool = NO_COLD_POOL, device: str = "cpu"
+        self, *, lead_s: float, limits: Limits = NO_LIMITS, cold: ColdPool = NO_COLD_POOL, device: str = CPU
     ) -> None:
         """lead_s: seconds of audio that may be made ahead of a job's client. limits: of the queue.
 
@@ -65,8 +60,7 @@ class Scheduler:
         """
         self._lead_s = lead_s
         self._limits = limits
-        self._device = device
-        self._fleet = Fleet()
+        self._fleet = Fleet(home=device)
         self._ledger = Ledger(least_bytes=cold.least_bytes)
         self._scaler = Autoscaler(cold, self._fleet, self._ledger)
         self._jobs: dict[int, Job] = {}
@@ -83,7 +77,7 @@ class Scheduler:
 
     def start(self, now: float = 0.0) -> list[Command]:
         """The first command: spawn the hot worker."""
-        return [self._spawn(WorkerKind.HOT, self._device, now)]
+        return [self._spawn(WorkerKind.HOT, self._fleet.home, now)]
 
     def handle(self, event: Event, now: float) -> list[Command]:  # noqa: C901  (one case an event)
         """Take in what happened and say what to do. now: monotonic seconds. Events about what is gone are ignored."""
@@ -146,8 +140,9 @@ class Scheduler:
     def view(self, now: float) -> View:
         """A frozen look at the whole."""
         load = self._load(now)
-        workers = list(self._fleet)
-        loading = sum(worker.state is WorkerState.STARTING for worker in self._fleet.of(WorkerKind.COLD))
+        workers = self._fleet.workers.values()
+        cold = self._fleet.of(WorkerKind.COLD)
+        loading = sum(worker.state is WorkerState.STARTING for worker in cold)
         return View(
             jobs=len(self._jobs),
             waiting=load.waiting,
@@ -159,7 +154,7 @@ class Scheduler:
             is_hopeless=self._is_hopeless,
             restarts=self._restarts,
             reason=self._reason,
-            cold_active=len(self._fleet.of(WorkerKind.COLD)) - loading,
+            cold_active=len(cold) - loading,
             cold_loading=loading,
             cold_wanted=self._scaler.wanted(self._demand()),
             cold_cap=self._scaler.size,
@@ -273,7 +268,10 @@ class Scheduler:
         if event.is_out_of_memory:
             self._ledger.bar(worker.device)
         if was is not WorkerState.DRAINING:
-            (self._mourn_hot if worker.kind is WorkerKind.HOT else self._mourn_cold)(was, event.reason, now)
+            if worker.kind is WorkerKind.HOT:
+                self._mourn_hot(was, event.reason, now)
+            else:
+                self._mourn_cold(was, now)
         commands: list[Command] = []
         for run in worker.running.values():
             if self._is_wanted(run.task):
@@ -286,13 +284,12 @@ class Scheduler:
     def _mourn_hot(self, was: WorkerState, reason: str, now: float) -> None:
         self._failed_starts += was is WorkerState.STARTING
         self._reason = reason or "the speech engine stopped; it is being started again"
-        pause = min(MAX_BACK_OFF_S, BACK_OFF_S * 2.0 ** (self._deaths_in_a_row - 1)) if self._deaths_in_a_row else 0.0
-        self._spawn_at = now + pause
+        self._spawn_at = now + pause_s(self._deaths_in_a_row)
         self._deaths_in_a_row += 1
 
-    def _mourn_cold(self, was: WorkerState, reason: str, now: float) -> None:
+    def _mourn_cold(self, was: WorkerState, now: float) -> None:
         self._cold_deaths = self._cold_deaths + 1 if was is WorkerState.STARTING else 0
-        self._scaler.next_at = max(self._scaler.next_at, now + min(MAX_BACK_OFF_S, BACK_OFF_S * 2.0**self._cold_deaths))
+        self._scaler.next_at = max(self._scaler.next_at, now + pause_s(self._cold_deaths + 1))
 
     # --- steps
 
@@ -301,7 +298,7 @@ class Scheduler:
         place = next(place for place in count() if place not in places)
         worker = Worker(next(self._worker_ids), kind, device, place, now)
         self._fleet.add(worker)
-        return Spawn(worker.id, device, is_hot=kind is WorkerKind.HOT)
+        return Spawn(worker.id, device)
 
     def _respawn(self, now: float) -> Iterator[Command]:
         """The hot worker, where it died or was unloaded and is wanted again."""
@@ -310,7 +307,7 @@ class Scheduler:
         elif not (self._is_unloaded and self._jobs):
             return
         self._spawn_at, self._is_unloaded = None, False
-        yield self._spawn(WorkerKind.HOT, self._device, now)
+        yield self._spawn(WorkerKind.HOT, self._fleet.home, now)
 
     def _scale(self, now: float) -> Iterator[Command]:
         """Cold workers that come, and those that go."""

@@ -6,6 +6,17 @@ from enum import Enum
 
 from core.speech import Task
 
+BACK_OFF_S = 0.5
+"""Pause before the second restart in a row; doubles up to MAX_BACK_OFF_S."""
+
+MAX_BACK_OFF_S = 30.0
+"""Longest pause between restarts: a repaired machine speaks again within half a minute."""
+
+
+def pause_s(deaths: int) -> float:
+    """Seconds before the next start, where there were so many deaths in a row before the last one."""
+    return min(MAX_BACK_OFF_S, BACK_OFF_S * 2.0 ** (deaths - 1)) if deaths else 0.0
+
 
 class WorkerKind(Enum):
     """HOT: resident, takes the base load and streams. COLD: comes when it is worth it, and goes when it is idle."""
@@ -51,8 +62,8 @@ class Worker:
     """
 
     id: int
-    kind: WorkerKind = WorkerKind.HOT
-    device: str = "cpu"
+    kind: WorkerKind
+    device: str
     place: int = 0
     spawned_at: float = 0.0
     idle_since: float | None = None

@@ -112,17 +112,11 @@ def _opening(sentence: str, first: int) -> tuple[str, str]:
     low, near, high = _first_range(first)
     if len(sentence) <= high:
         return sentence, ""
-    places = _places(_CLAUSE_END, sentence, low, near)
+    marks = [(_CLAUSE_END, low, near), (_CLAUSE_END, near, high)]
     if len(sentence) > LONG_FIRST * first:
-        places = (
-            places
-            or _places(_LINK_WORD, sentence, round(LINKED_FROM * first), near)
-            or _places(_CLAUSE_END, sentence, near, high)
-            or _places(_LINK_WORD, sentence, near, high)
-            or _places(_SPACE, sentence, first, near)
-        )
-    else:
-        places = places or _places(_CLAUSE_END, sentence, near, high)
+        marks.insert(1, (_LINK_WORD, round(LINKED_FROM * first), near))
+        marks += [(_LINK_WORD, near, high), (_SPACE, first, near)]
+    places = next((found for mark in marks if (found := _places(mark[0], sentence, *mark[1:]))), [])
     for end in sorted(places, key=lambda place: abs(place - first)):
         opening, rest = sentence[:end].strip(), sentence[end:].strip()
         if len(rest) >= first // 2 and (len(rest.split()) > 1 or (end and not sentence[end - 1].isascii())):

@@ -23,6 +23,7 @@ from backends.base import BackendError, Stop
 from backends.kokoro import phonemes
 from backends.kokoro.model import SHA256, weights
 from backends.kokoro.packs import style_of, voices
+from core.cgroups import MEMBERSHIP, ROOT, groups
 from core.settings import PROJECT
 from core.speech import Priors, Reference, Samples, Task, Traits
 
@@ -187,18 +188,12 @@ def _open(path: Path, *, threads: int) -> ort.InferenceSession:
 def usable_cores() -> int:
     """Cores that this process may use: its affinity, and the quotas of its control groups (version 2)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min([cores, *_quotas(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))]))
+    return max(1, min([cores, *_quotas(MEMBERSHIP, ROOT)]))
 
 
 def _quotas(membership: Path, root: Path) -> Iterator[int]:
-    """Whole cores that each group lets through, from a service's own up to the root, which is all a container sees."""
-    try:
-        own = next(line[4:] for line in membership.read_text(encoding="utf-8").splitlines() if line.startswith("0::/"))
-    except (OSError, StopIteration):  # another system, or control groups of version 1
-        own = ""
-    for group in (root / own, *(root / own).parents):
-        if not group.is_relative_to(root):
-            return
+    """Whole cores that each group lets through."""
+    for group in groups(membership, root):
         with suppress(OSError, ValueError):  # "max", or no such limit
             quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
             yield max(1, int(quota) // int(period))

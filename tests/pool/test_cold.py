@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -28,6 +30,17 @@ def burst(pool: Pool, count: int) -> list[MemorySink]:
     return sinks
 
 
+@asynccontextmanager
+async def cold_at_work() -> AsyncIterator[tuple[Pool, int, list[MemorySink]]]:
+    """A pool in which a cold worker speaks; its hot worker's process id, and the jobs."""
+    async with open_pool(COLD, slots=1) as pool:
+        await pool.traits()
+        (hot,) = pool.pids
+        sinks = burst(pool, 24)
+        await eventually(lambda: any("COLD-POOL" in sink.routes for sink in sinks), 10)
+        yield pool, hot, sinks
+
+
 async def ended(sinks: list[MemorySink]) -> None:
     async with asyncio.timeout(30):
         await asyncio.gather(*(sink.ended.wait() for sink in sinks))
@@ -49,11 +62,7 @@ def test_a_queue_brings_cold_workers_that_speak_and_go_when_it_is_over():
 
 def test_what_a_cold_worker_did_not_finish_is_spoken_elsewhere():
     async def scene():
-        async with open_pool(COLD, slots=1) as pool:
-            await pool.traits()
-            (hot,) = pool.pids
-            sinks = burst(pool, 24)
-            await eventually(lambda: any("COLD-POOL" in sink.routes for sink in sinks), 10)
+        async with cold_at_work() as (pool, hot, sinks):
             for pid in set(pool.pids) - {hot}:
                 os.kill(pid, signal.SIGKILL)
             await ended(sinks)
@@ -66,11 +75,7 @@ def test_what_a_cold_worker_did_not_finish_is_spoken_elsewhere():
 
 def test_the_death_of_the_hot_worker_leaves_the_cold_ones_speaking():
     async def scene():
-        async with open_pool(COLD, slots=1) as pool:
-            await pool.traits()
-            (hot,) = pool.pids
-            sinks = burst(pool, 24)
-            await eventually(lambda: any("COLD-POOL" in sink.routes for sink in sinks), 10)
+        async with cold_at_work() as (_, hot, sinks):
             os.kill(hot, signal.SIGKILL)
             await ended(sinks)
             assert all(sink.error is None and sink.seconds(0) == pytest.approx(1.6) for sink in sinks)

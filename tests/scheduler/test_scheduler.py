@@ -22,7 +22,8 @@ from scheduler.messages import (
     Submitted,
     Tick,
 )
-from scheduler.scheduler import HOPELESS_STARTS, MAX_BACK_OFF_S, Scheduler
+from scheduler.scheduler import HOPELESS_STARTS, Scheduler
+from scheduler.worker import MAX_BACK_OFF_S
 
 TEXT = "fourteen chars"  # one second at the assumed rate
 
