@@ -15,7 +15,8 @@ MAX_BACK_OFF_S = 30.0
 
 def pause_s(deaths: int) -> float:
     """Seconds before the next start, where there were so many deaths in a row before the last one."""
-    return min(MAX_BACK_OFF_S, BACK_OFF_S * 2.0 ** (deaths - 1)) if deaths else 0.0
+    doublings = min(deaths - 1, 16)  # a power of thousands is no float
+    return min(MAX_BACK_OFF_S, BACK_OFF_S * 2.0**doublings) if deaths else 0.0
 
 
 class WorkerKind(Enum):

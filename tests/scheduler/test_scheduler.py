@@ -23,7 +23,7 @@ from scheduler.messages import (
     Tick,
 )
 from scheduler.scheduler import HOPELESS_STARTS, Scheduler
-from scheduler.worker import MAX_BACK_OFF_S
+from scheduler.worker import MAX_BACK_OFF_S, pause_s
 
 TEXT = "fourteen chars"  # one second at the assumed rate
 
@@ -162,6 +162,10 @@ def test_the_second_restart_in_a_row_waits_and_each_later_one_longer():
         commands += scheduler.handle(Tick(), now)
         (worker,) = [c.worker for c in commands if isinstance(c, Spawn)]
     assert pauses == [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, MAX_BACK_OFF_S, MAX_BACK_OFF_S]
+
+
+def test_a_worker_that_dies_for_days_is_still_tried_again():
+    assert [pause_s(deaths) for deaths in (0, 1, 2, 5000)] == [0.0, 0.5, 1.0, MAX_BACK_OFF_S]
 
 
 def test_a_finished_utterance_forgives_earlier_deaths():
