@@ -121,6 +121,7 @@ class Traits:
     first_chars: about how long the first utterance should be for sound to start early.
     native_speed: the range in which the backend's own speed sounds right; (1, 1) where it has none.
     gains_from_processes: whether a second process on the same device makes more audio.
+    batches: whether its slots are sequences of one engine, each of which makes all others slower.
     priors: how fast it is, before anything was measured.
     """
 
@@ -135,6 +136,7 @@ class Traits:
     native_speed: tuple[float, float] = (1.0, 1.0)
     can_clone: bool = False
     gains_from_processes: bool = False
+    batches: bool = False
     priors: Priors = Priors()
 
 

@@ -34,8 +34,11 @@ from scheduler.messages import (
     Fail,
     Finished,
     FirstAudio,
+    Kill,
     Left,
     Memory,
+    Phase,
+    Progress,
     Ready,
     Restart,
     Retire,
@@ -50,6 +53,9 @@ from scheduler.scheduler import Scheduler
 
 MEMORY_INTERVAL_S = 0.5
 """Between two readings of memory, while they matter."""
+
+LATE_S = 1.0
+"""A wake-up that comes so much later than it was asked for tells that this process stood still."""
 
 CLOSE_TIMEOUT_S = 2.0
 """How long a child may take to end at shutdown before it is killed."""
@@ -200,14 +206,21 @@ class Pool:
         if self._closing.is_set():
             return
         now = self._clock.now()
-        self._carry_out(self._scheduler.handle(event, now))
+        commands = self._scheduler.handle(event, now)
+        self._carry_out(commands)
+        if isinstance(event, Progress) and not commands:
+            return  # it can only have put off what there is to wake for
         if self._wake:
             self._wake.cancel()
             self._wake = None
         wake = self._scheduler.next_wake(now)
         if wake is not None:
             loop = asyncio.get_running_loop()
-            self._wake = loop.call_later(wake - now, self.tell, Tick(), context=self._context)
+            self._wake = loop.call_later(wake - now, self._tick, wake, context=self._context)
+
+    def _tick(self, due: float) -> None:
+        late_s = self._clock.now() - due
+        self.tell(Tick(late_s if late_s > LATE_S else 0.0))
 
     # --- commands
 
@@ -228,6 +241,9 @@ class Pool:
                 case Retire(worker):
                     if link := self._links.get(worker):
                         link.hang_up()
+                case Kill(worker, reason):
+                    if link := self._links.get(worker):
+                        link.kill(reason)
                 case _:
                     assert_never(command)
 
@@ -280,12 +296,14 @@ class Pool:
                 told = json.loads(frame.payload)
                 link.reason, link.is_out_of_memory = told["reason"], told["is_out_of_memory"]
             case Kind.PHASE:
-                link.phase = json.loads(frame.payload)
+                self.tell(Phase(link.worker, json.loads(frame.payload)))
+            case Kind.ALIVE:
+                self.tell(Progress(link.worker))
             case _:
                 raise ProtocolError(f"a child does not say {frame.kind.name}")
 
     def _hear_ready(self, link: "_Link", traits: Traits) -> None:
-        self.tell(Ready(link.worker, traits.slots, traits.priors, traits.gains_from_processes))
+        self.tell(Ready(link.worker, traits.slots, traits.priors, traits.gains_from_processes, traits.batches))
         seconds = self._clock.now() - link.started
         self._events.worker_ready(link.worker, seconds=seconds, slots=traits.slots)
         self._signal()
@@ -298,6 +316,7 @@ class Pool:
                 self.tell(Stopped(link.worker, frame.task))
         elif frame.kind is Kind.AUDIO:
             sink.audio(task.utterance.index, unpack_audio(frame.payload))
+            self.tell(Progress(link.worker, frame.task))
         elif frame.kind is Kind.DONE:
             self.tell(Finished(link.worker, frame.task, sink.done(task.utterance.index)))
         else:
@@ -316,7 +335,6 @@ class _Link(asyncio.Protocol):
         self.worker = worker
         self.child = child
         self.started = started
-        self.phase = ""
         self.reason = ""
         self.is_out_of_memory = False
         self.lost = asyncio.Event()
@@ -337,8 +355,7 @@ class _Link(asyncio.Protocol):
             for frame in self._frames.feed(data):
                 self._pool.hear(self, frame)
         except ProtocolError as error:
-            self.reason = str(error)
-            self.child.kill()
+            self.kill(str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The child is gone, or is to go."""
@@ -348,6 +365,12 @@ class _Link(asyncio.Protocol):
         """Queue bytes for the child; lost where it is gone, which the scheduler will hear of."""
         if self._transport is not None:
             self._transport.write(data)
+
+    def kill(self, reason: str) -> None:
+        """End the child now, and let go of it even if it cannot be ended."""
+        self.reason = reason
+        self.child.kill()
+        self.hang_up()
 
     def hang_up(self) -> None:
         """Close the socket: the child ends."""

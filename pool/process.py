@@ -65,5 +65,8 @@ class ChildProcess:
             code = self._popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self._popen.kill()
-            code = self._popen.wait()
+            try:
+                code = self._popen.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                return "it cannot be killed"  # deep in a driver; nobody shall wait for it
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -1,7 +1,8 @@
 """What travels between the server and a worker: frames of kind, task id and payload.
 
 A frame is 9 bytes of header (kind, task, length; big-endian) and a payload of JSON or raw float32. Down go TASK and
-CANCEL; up come PHASE and READY (or BROKEN) once, then for each task AUDIO frames and one of DONE, FAILED, STOPPED.
+CANCEL; up come PHASE and READY (or BROKEN) once, then for each task AUDIO frames and one of DONE, FAILED, STOPPED, and
+ALIVE where there is nothing else to say.
 A user's text is a value in JSON on this socket and never anything else.
 """
 
@@ -37,6 +38,7 @@ class Kind(IntEnum):
     DONE = 20
     FAILED = 21
     STOPPED = 22
+    ALIVE = 23
 
 
 class ProtocolError(Exception):

@@ -24,8 +24,8 @@ from core.errors import place_of
 from pool.engine import Audio, Done, Engine, Failed, Outcome, Stopped, ThreadedEngine
 from pool.protocol import Frame, FrameReader, Kind, pack_audio, pack_json, unpack_task
 
-STEP_S = 60.0
-"""Longest wait for something to happen; nothing depends on it."""
+STEP_S = 1.0
+"""Longest wait for something to happen before the parent is told that this process lives."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -46,8 +46,11 @@ def main() -> None:
         engines.append(engine)
         wire.sendall(pack_json(Kind.READY, asdict(traits)))
         while True:
-            for outcome in engine.step(STEP_S):
+            outcomes = engine.step(STEP_S)
+            for outcome in outcomes:
                 write(wire, outcome)
+            if not outcomes:
+                wire.sendall(Frame(Kind.ALIVE).pack())
     except Exception as error:  # the edge of the process; where the parent is gone, nobody needs to be told
         with suppress(OSError):
             wire.sendall(

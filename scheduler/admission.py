@@ -1,13 +1,18 @@
-"""Whether a job may join the queue, and how long it will wait for its first sound. Pure arithmetic on a frozen view.
+"""Whether a job may join the queue, and how long it will wait for its first sound.
 
 The forecast is a fluid one: what will be made before the job's first utterance, by the rate of all slots together.
 Clients take turns, so of another client's work only as much counts as the job's own client has before it.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from core.errors import Overloaded
+from scheduler.autoscaler import Demand
+from scheduler.fleet import Fleet
+from scheduler.job import Job, JobState
+from scheduler.supervisor import Supervisor
 
 AHEAD_S = 10.0
 """Seconds of audio of one job that count: what is further ahead of its listener makes room for a new one."""
@@ -15,10 +20,20 @@ AHEAD_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """jobs: that wait for their first slot. wait_s: forecast seconds to first audio. 0: no limit."""
+    """What is let in. 0: no limit.
+
+    jobs: that wait for their first slot. wait_s: forecast seconds to first audio. deadline_s: until its first audio, for
+    one that was let in.
+    """
 
     jobs: int = 0
     wait_s: float = 0.0
+    deadline_s: float = 0.0
+
+    def deadline(self, now: float, max_wait_s: float | None) -> float | None:
+        """When a job that comes now is given up. max_wait_s: what its client is ready to wait, None: for ever."""
+        bounds = [bound for bound in (self.deadline_s or None, max_wait_s) if bound is not None]
+        return now + min(bounds) if bounds else None
 
 
 NO_LIMITS = Limits()
@@ -48,6 +63,41 @@ class Load:
         soon_s = self.soon_s if self.soon_rate > self.rate else float("inf")
         at_once = self.rate * soon_s
         return audio_s / self.rate if audio_s <= at_once else soon_s + (audio_s - at_once) / self.soon_rate
+
+
+def weigh(jobs: Collection[Job], demand: Demand, supervisor: Supervisor, now: float) -> Load:
+    """What there is to do, and with what. demand: what of it cold workers may do."""
+    fleet = supervisor.fleet
+    backlog_s: defaultdict[str, float] = defaultdict(float)
+    begun_s = []
+    for job in jobs:
+        is_queued = job.state is JobState.QUEUED
+        seconds = job.estimate_s if is_queued else min(AHEAD_S, remaining_s(job, fleet, AHEAD_S))
+        backlog_s[job.spec.client] += seconds
+        if not is_queued:
+            begun_s.append(seconds)
+    soon_rate, soon_s = supervisor.scaler.soon(demand) if supervisor.scaler.room else (0.0, 0.0)
+    return Load(
+        backlog_s=backlog_s,
+        begun_s=tuple(begun_s),
+        waiting=len(jobs) - len(begun_s),
+        rate=fleet.rate(),
+        slots=fleet.slots,
+        free_slots=fleet.free_slots,
+        starts_in_s=fleet.starts_in_s(now, supervisor.spawn_at),
+        soon_rate=soon_rate,
+        soon_s=soon_s,
+    )
+
+
+def remaining_s(job: Job, fleet: Fleet, bound_s: float) -> float:
+    """Seconds of audio that are still to be made for a job; about `bound_s` where it is more."""
+    seconds = sum(job.expected.values()) / 2  # what runs is half done, on average
+    for index in job.waiting:
+        if seconds > bound_s:
+            break
+        seconds += fleet.audio_s(job.spec.utterances[index], job.spec.params.speed)
+    return seconds
 
 
 def forecast_s(load: Load, client: str, first_s: float) -> float:

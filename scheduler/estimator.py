@@ -50,11 +50,6 @@ class Estimator:
         self._speeds: dict[int, _Ratio] = {}
         self._lengths: dict[str, _Ratio] = {}
 
-    @property
-    def start_s(self) -> float:
-        """Seconds from a spawn to a worker that takes work."""
-        return self._priors.start_s
-
     def rate(self, busy: int) -> float:
         """Seconds of audio that the device makes in a second with `busy` slots busy, at least 1 of them."""
         return self._prior(busy) * self._scale(busy)

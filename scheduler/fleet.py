@@ -4,7 +4,12 @@ from collections.abc import Iterator, Mapping
 
 from core.speech import Priors, Task, Utterance
 from scheduler.estimator import BusyMeter, Estimator
+from scheduler.messages import Ready
 from scheduler.worker import Run, Worker, WorkerKind, WorkerState
+
+
+STREAM_FACTOR = 1.2
+"""How much faster than real time each sequence of a batching worker must be while somebody listens to one of them."""
 
 
 class Fleet:
@@ -18,6 +23,8 @@ class Fleet:
         self._estimators: dict[str, Estimator] = {}
         self._meters: dict[str, BusyMeter] = {}
         self._starts: dict[str, float] = {}
+        self.phases: dict[str, float] = {}
+        """Longest seconds that each phase of a start took."""
 
     def __iter__(self) -> Iterator[Worker]:
         """Hot ones first: they take work before cold ones do."""
@@ -38,15 +45,24 @@ class Fleet:
         """A process was started."""
         self.workers[worker.id] = worker
 
-    def ready(self, worker_id: int, slots: int, priors: Priors, now: float) -> Worker | None:
-        """A worker has loaded."""
+    def phase(self, worker_id: int, name: str, now: float) -> None:
+        """A worker that starts has come further."""
         worker = self.workers.get(worker_id)
+        if worker is None or worker.state is not WorkerState.STARTING:
+            return
+        self.phases[worker.phase] = max(self.phases.get(worker.phase, 0.0), now - worker.heard_at)
+        worker.phase, worker.heard_at = name, now
+
+    def ready(self, event: Ready, now: float) -> Worker | None:
+        """A worker has loaded."""
+        self.phase(event.worker, "ready", now)
+        worker = self.workers.get(event.worker)
         if worker is None or worker.state is WorkerState.DRAINING:
             return None
-        if self.priors != priors:  # another backend than before: what was learned is of no use
-            self.priors = priors
+        if self.priors != event.priors:  # another backend than before: what was learned is of no use
+            self.priors = event.priors
             self._estimators.clear()
-        worker.slots, worker.idle_since = slots, now
+        worker.slots, worker.batches, worker.idle_since = event.slots, event.batches, now
         worker.move(WorkerState.IDLE)
         known_s = self._starts.get(worker.device)
         took_s = now - worker.spawned_at
@@ -62,23 +78,37 @@ class Fleet:
 
     # --- slots
 
-    def take(self, worker: Worker, task: Task, now: float) -> None:
+    def take(self, worker: Worker, task: Task, now: float, *, is_suspect: bool = False) -> None:
         """Put a task into a free slot."""
         meter = self._meter(worker.device)
-        worker.take(Run(task, now, meter.area(now)))
+        worker.take(Run(task, now, meter.area(now), is_suspect))
         meter.add(1, now)
+
+    def hear(self, worker_id: int, task_id: int, now: float) -> Run | None:
+        """A sign of life; and where it is audio, of which task: None where there is none of that number."""
+        worker = self.workers.get(worker_id)
+        if worker is None:
+            return None
+        worker.heard_at = now
+        run = worker.running.get(task_id)
+        if run is not None:
+            run.heard_at = now
+        return run
 
     def free(self, worker_id: int, task_id: int, now: float) -> Run | None:
         """Free the slot of a task; None where there is none."""
         worker = self.workers.get(worker_id)
         run = worker.give_back(task_id, now) if worker else None
+        self.hear(worker_id, 0, now)
         if worker and run:
             self._meter(worker.device).add(-1, now)
         return run
 
     def learn(self, worker_id: int, run: Run, audio_s: float, now: float) -> None:
         """A task was made in its slot."""
-        device, wall_s = self.workers[worker_id].device, now - run.since
+        worker = self.workers[worker_id]
+        worker.finished += 1
+        device, wall_s = worker.device, now - run.since
         if wall_s > 0:
             busy = (self._meter(device).area(now) - run.area) / wall_s
             speed = run.task.params.speed
@@ -87,7 +117,7 @@ class Fleet:
     @property
     def slots(self) -> int:
         """Of all workers that have loaded."""
-        return sum(worker.slots for worker in self.workers.values() if worker.state is not WorkerState.DRAINING)
+        return sum(worker.slots for worker in self.workers.values() if worker.is_of_use)
 
     @property
     def free_slots(self) -> int:
@@ -104,7 +134,7 @@ class Fleet:
         """Seconds of audio a second with all slots busy, and with so many `more` of each device."""
         slots = dict(more or {})
         for worker in self.workers.values():
-            if worker.slots and worker.state is not WorkerState.DRAINING:
+            if worker.slots and worker.is_of_use:
                 slots[worker.device] = slots.get(worker.device, 0) + worker.slots
         return sum(self._estimator(device).rate(count) for device, count in slots.items() if count) or (
             self._estimator(self.home).rate(1)
@@ -115,6 +145,17 @@ class Fleet:
         hot = self.hot
         busy = min(self._meter(self.home).busy + 1, max(1, hot.slots if hot else 1))
         return self.audio_s(utterance, speed) * busy / self._estimator(self.home).rate(busy)
+
+    def slot_s(self, worker: Worker, task: Task) -> float:
+        """Seconds that a task takes in a slot of a worker, with all of them busy."""
+        rate = self._estimator(worker.device).rate(worker.slots)
+        return self.audio_s(task.utterance, task.params.speed) * worker.slots / rate
+
+    def sustainable(self, worker: Worker) -> int:
+        """How many sequences a batching worker can run that are all faster than real time by STREAM_FACTOR."""
+        curve = self._estimator(worker.device)
+        counts = (count for count in range(worker.slots, 1, -1) if curve.rate(count) >= count * STREAM_FACTOR)
+        return next(counts, 1)
 
     def start_s(self, device: str) -> float:
         """Seconds from a spawn on a device to a worker that takes work."""

@@ -46,13 +46,30 @@ class FirstAudio:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """A worker that starts has come to this phase, or further within it. name: imports, weights, ..."""
+
+    worker: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
-    """A worker has loaded and takes work. priors, gains_from_processes: what its backend promises, see `Traits`."""
+    """A worker has loaded and takes work. The rest is what its backend says of itself, see `Traits`."""
 
     worker: int
     slots: int
     priors: Priors
     gains_from_processes: bool = False
+    batches: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A worker lives, and some audio of this task has come; 0: of none."""
+
+    worker: int
+    task: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +119,14 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has passed."""
+    """Time has passed. late_s: by which this comes later than it was asked for: the server itself stood still."""
+
+    late_s: float = 0.0
 
 
-Event: TypeAlias = Submitted | Left | Consumed | FirstAudio | Ready | Finished | Stopped | Died | Memory | Tick
+Event: TypeAlias = (
+    Submitted | Left | Consumed | FirstAudio | Phase | Ready | Progress | Finished | Stopped | Died | Memory | Tick
+)
 
 # --- commands
 
@@ -123,6 +144,14 @@ class Retire:
     """Let this worker end: it has no work."""
 
     worker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End this worker now: it hangs. reason: for the operator."""
+
+    worker: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +187,7 @@ class Fail:
     error: SpeechError
 
 
-Command: TypeAlias = Spawn | Retire | Start | Cancel | Restart | Fail
+Command: TypeAlias = Spawn | Retire | Kill | Start | Cancel | Restart | Fail
 
 # --- the look at it
 

@@ -46,13 +46,24 @@ MOVES: Mapping[WorkerState, frozenset[WorkerState]] = {
 """The only moves there are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Run:
-    """A task in a slot. since: when it got it. area: of the device's `BusyMeter` at that moment."""
+    """A task in a slot. since: when it got it. area: of the device's `BusyMeter` at that moment.
+
+    heard_at: when something last came of it. has_sounded: some audio did. is_cancelled: nobody wants it any more.
+    is_suspect: a worker died with it aboard.
+    """
 
     task: Task
     since: float
     area: float
+    is_suspect: bool = False
+    heard_at: float = 0.0
+    has_sounded: bool = False
+    is_cancelled: bool = False
+
+    def __post_init__(self) -> None:
+        self.heard_at = self.since
 
 
 @dataclass(slots=True)
@@ -60,6 +71,8 @@ class Worker:
     """A child process and what runs in its slots, by task id. A cancelled task keeps its slot until it has stopped.
 
     place: of a cold worker among its like, from 0; later places retire later. idle_since: None while it works or loads.
+    phase: of its start. heard_at: when it last gave a sign of life. finished: tasks that it made.
+    batches: its slots are one engine. is_closed: it takes no more work. is_hung: nor will it ever; it is being killed.
     """
 
     id: int
@@ -71,6 +84,15 @@ class Worker:
     state: WorkerState = WorkerState.STARTING
     slots: int = 0
     running: dict[int, Run] = field(default_factory=dict)
+    phase: str = "interpreter"
+    heard_at: float = 0.0
+    finished: int = 0
+    batches: bool = False
+    is_closed: bool = False
+    is_hung: bool = False
+
+    def __post_init__(self) -> None:
+        self.heard_at = self.spawned_at
 
     def move(self, state: WorkerState) -> None:
         """Change state. Raises ValueError for a move that is not in the table."""
@@ -81,7 +103,18 @@ class Worker:
     @property
     def free_slots(self) -> int:
         """How many more utterances it takes now."""
-        return self.slots - len(self.running) if self.state in (WorkerState.IDLE, WorkerState.BUSY) else 0
+        takes_work = self.state in (WorkerState.IDLE, WorkerState.BUSY) and not self.is_closed and not self.is_hung
+        return self.slots - len(self.running) if takes_work else 0
+
+    @property
+    def is_of_use(self) -> bool:
+        """Whether it takes work, now or later."""
+        return self.state is not WorkerState.DRAINING and not self.is_hung
+
+    @property
+    def is_quarantined(self) -> bool:
+        """Whether a suspect runs in it that has not sounded yet: it runs alone."""
+        return any(run.is_suspect and not run.has_sounded for run in self.running.values())
 
     def take(self, run: Run) -> None:
         """Put a task into a free slot."""
@@ -93,6 +126,8 @@ class Worker:
     def give_back(self, task_id: int, now: float) -> Run | None:
         """Free the slot of a task; None where it holds no such task."""
         run = self.running.pop(task_id, None)
+        if run is not None:
+            self.is_closed = False
         if not self.running and self.state is WorkerState.BUSY:
             self.move(WorkerState.IDLE)
             self.idle_since = now

@@ -18,7 +18,9 @@ from scheduler.messages import (
     Fail,
     Finished,
     FirstAudio,
+    Kill,
     Memory,
+    Progress,
     Ready,
     Retire,
     Spawn,
@@ -131,6 +133,8 @@ class Machine:
             elif ends and min(ends.values()) <= then:
                 self.finish(min(ends, key=lambda task: ends[task]))
             else:
+                for worker in self.loaded:
+                    self.tell(Progress(worker))
                 self.tell(Tick())
         return self.stories
 
@@ -195,8 +199,8 @@ class Machine:
                 case Fail(job, error):
                     assert self.stories[job].first is None, "refused after it was admitted"
                     self.stories[job].error = error
-                case Cancel():
-                    raise AssertionError("nobody left")
+                case Cancel() | Kill():
+                    raise AssertionError("nobody left, and nobody hangs")
 
 
 def job(

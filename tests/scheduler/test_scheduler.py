@@ -22,7 +22,9 @@ from scheduler.messages import (
     Submitted,
     Tick,
 )
-from scheduler.scheduler import HOPELESS_STARTS, Scheduler
+from scheduler.scheduler import Scheduler
+from scheduler.supervisor import HOPELESS_STARTS
+from scheduler.watchdog import Patience
 from scheduler.worker import MAX_BACK_OFF_S, pause_s
 
 TEXT = "fourteen chars"  # one second at the assumed rate
@@ -33,9 +35,13 @@ def spec(job: int, utterances: int = 1, *, paced: bool = False, seed: int | None
     return JobSpec(parts, Reference("alloy"), id=job, paced=paced, seed=seed)
 
 
+NEVER = float("inf")
+ENDLESS = Patience(task_s=NEVER, silence_s=NEVER, first_phase_s=NEVER, phase_s=NEVER)
+
+
 def ready(slots: int = 2, *, lead_s: float = 60.0) -> Scheduler:
-    """A scheduler whose first worker, number 1, has loaded."""
-    scheduler = Scheduler(lead_s=lead_s)
+    """A scheduler whose first worker, number 1, has loaded, and may be silent for ever."""
+    scheduler = Scheduler(lead_s=lead_s, patience=ENDLESS)
     assert scheduler.start() == [Spawn(1, "cpu")]
     scheduler.handle(Ready(1, slots, Priors()), 0.0)
     return scheduler
@@ -156,9 +162,9 @@ def test_the_second_restart_in_a_row_waits_and_each_later_one_longer():
     now, pauses, worker = 0.0, [], 1
     for _ in range(9):
         commands = scheduler.handle(Died(worker), now)
-        wake = scheduler.next_wake(now)
-        pauses.append(0.0 if wake is None else wake - now)
-        now = wake or now
+        pauses.append(scheduler.backoff_s(now))
+        assert not pauses[-1] or scheduler.next_wake(now) == now + pauses[-1]
+        now += pauses[-1]
         commands += scheduler.handle(Tick(), now)
         (worker,) = [c.worker for c in commands if isinstance(c, Spawn)]
     assert pauses == [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, MAX_BACK_OFF_S, MAX_BACK_OFF_S]
@@ -196,7 +202,7 @@ def test_no_more_is_made_than_a_client_that_takes_nothing_may_have_ahead():
     scheduler = ready(slots=8, lead_s=5.0)
     assert started(opened(scheduler, spec(1, 20))) == [(1, index) for index in range(5)]
     assert started(scheduler.handle(Consumed(1, 1.0, 1.0), 0.2)) == [(1, 5)]
-    assert scheduler.next_wake(0.2) is None
+    assert scheduler.next_wake(0.2) == NEVER
 
 
 def test_a_paced_client_that_reads_everything_is_still_served_in_real_time():
@@ -217,7 +223,7 @@ def test_what_a_paced_client_plays_counts_and_not_what_the_engine_made():
     scheduler.handle(FirstAudio(1, 0), 10.0)
     scheduler.handle(Finished(1, task_of(commands), 9.0), 10.0)
     assert started(scheduler.handle(Consumed(1, 9.0, 0.25), 10.0)) == [(1, 1)]
-    assert scheduler.next_wake(10.0) is None
+    assert scheduler.next_wake(10.0) == NEVER
 
 
 def test_each_utterance_of_a_seeded_job_has_its_own_seed_wherever_it_runs():
