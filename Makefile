@@ -47,8 +47,8 @@ check: ## Format, lint, types, architecture, dependencies, dead code, spelling
 	@$(PYTHON) -m core.settings | diff .env.example - || { echo ".env.example is stale: run make fix"; exit 1; }
 
 fix: docs ## Write what is generated, format, repair what can be repaired
-	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix .
 
 docs: ## Write .env.example from the settings
 	$(PYTHON) -m core.settings > .env.example.new

@@ -1,12 +1,17 @@
 """The application, composed from settings. Making it starts nothing; its lifespan does."""
 
+import asyncio
 import logging
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from types import FrameType
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
@@ -60,7 +65,34 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     refuse_more_processes()
     async with open_synthesizer(settings, LogEvents()) as synthesizer:
         app.state.synthesizer = synthesizer
+        call_on_signal(synthesizer.drain)
         yield
+
+
+def call_on_signal(call: Callable[[], None]) -> None:
+    """Call on the loop, besides what is done anyway, when the server is told to stop.
+
+    uvicorn tells its app only when the last connection is closed, which is too late to stop letting jobs in.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return  # there are no signals: the app runs inside of something else
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.getsignal(number)
+        if callable(before):
+            signal.signal(number, partial(_both, before, loop, call))
+
+
+def _both(
+    before: Callable[[int, FrameType | None], Any],
+    loop: asyncio.AbstractEventLoop,
+    call: Callable[[], None],
+    number: int,
+    frame: FrameType | None,
+) -> None:
+    before(number, frame)
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(call)
 
 
 def refuse_more_processes() -> None:

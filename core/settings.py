@@ -44,7 +44,11 @@ class ServerSettings(_Group):
     send_timeout_s: float = Field(
         60.0, gt=0, description="Seconds that a client may take to send or read one piece before it counts as gone."
     )
-    graceful_shutdown_s: int = Field(10, ge=0, description="Seconds for running answers to finish at shutdown.")
+    drain_seconds: int = Field(
+        30,
+        ge=0,
+        description="Seconds for running answers to finish when the server stops; then they end with an error.",
+    )
 
 
 class SpeechSettings(_Group):
@@ -89,6 +93,14 @@ class PoolSettings(_Group):
     max_queue_length: int = Field(512, ge=0, description="Requests that may wait for their turn. 0: no limit.")
     max_queue_seconds: float = Field(
         120.0, ge=0, description="Longest forecast wait for first sound; later requests are refused. 0: no limit."
+    )
+    deadline_seconds: float = Field(
+        600.0, ge=0, description="Seconds after which a request that has no sound yet is given up (504). 0: never."
+    )
+    hang_seconds: float = Field(
+        20.0,
+        gt=0,
+        description="Seconds, at least, without progress in an utterance before its worker is ended.",
     )
 
 

@@ -238,14 +238,19 @@ class Pool:
                     self._sinks.pop(job).fail(error)
                 case Spawn(worker, device):
                     self._spawn(worker, device)
-                case Retire(worker):
-                    if link := self._links.get(worker):
-                        link.hang_up()
-                case Kill(worker, reason):
-                    if link := self._links.get(worker):
-                        link.kill(reason)
+                case Retire() | Kill():
+                    self._dismiss(command)
                 case _:
                     assert_never(command)
+
+    def _dismiss(self, command: Retire | Kill) -> None:
+        link = self._links.get(command.worker)
+        if link is None:  # it has just ended by itself
+            return
+        if isinstance(command, Kill):
+            link.kill(command.reason)
+        else:
+            link.hang_up()
 
     def _spawn(self, worker: int, device: str) -> None:
         try:

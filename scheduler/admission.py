@@ -22,8 +22,8 @@ AHEAD_S = 10.0
 class Limits:
     """What is let in. 0: no limit.
 
-    jobs: that wait for their first slot. wait_s: forecast seconds to first audio. deadline_s: until its first audio, for
-    one that was let in.
+    jobs: that wait for their first slot. wait_s: forecast seconds to first audio.
+    deadline_s: until the first audio of one that was let in.
     """
 
     jobs: int = 0

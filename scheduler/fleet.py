@@ -7,7 +7,6 @@ from scheduler.estimator import BusyMeter, Estimator
 from scheduler.messages import Ready
 from scheduler.worker import Run, Worker, WorkerKind, WorkerState
 
-
 STREAM_FACTOR = 1.2
 """How much faster than real time each sequence of a batching worker must be while somebody listens to one of them."""
 

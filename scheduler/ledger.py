@@ -16,6 +16,7 @@ class Ledger:
         self._least_bytes = least_bytes
         self._devices: Mapping[str, DeviceMemory] = {}
         self._promised: dict[int, tuple[str, int]] = {}
+        self._loaded: set[int] = set()
         self._barred: dict[str, int] = {}
         self._seen_bytes = 0
 
@@ -23,6 +24,9 @@ class Ledger:
         """A new reading. A worker's share is learned from what the largest of them holds."""
         self._devices = {device.id: device for device in memory.devices}
         self._seen_bytes = max([self._seen_bytes, *memory.workers.values()])
+        for worker in self._loaded:
+            self._promised.pop(worker, None)
+        self._loaded.clear()
         for device, free in list(self._barred.items()):
             if device in self._devices and self._devices[device].free_bytes > free:
                 del self._barred[device]
@@ -50,15 +54,20 @@ class Ledger:
 
     def is_loading(self, device: str) -> bool:
         """Whether a worker loads there; the next one waits, so that each is seen apart."""
-        return any(where == device for where, _ in self._promised.values())
+        return any(where == device for worker, (where, _) in self._promised.items() if worker not in self._loaded)
 
     def promise(self, worker: int, device: str, need_bytes: int) -> None:
         """A worker starts to load."""
         self._promised[worker] = device, need_bytes
 
     def settle(self, worker: int) -> None:
-        """It has loaded, or is gone: what it holds is in the readings now."""
+        """It has loaded: what it holds will be in the next reading."""
+        self._loaded.add(worker)
+
+    def release(self, worker: int) -> None:
+        """It is gone."""
         self._promised.pop(worker, None)
+        self._loaded.discard(worker)
 
     def bar(self, device: str) -> None:
         """A worker ran out of memory there."""

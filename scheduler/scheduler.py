@@ -79,7 +79,7 @@ class Scheduler:
         """The first command: spawn the hot worker."""
         return self._supervisor.start(now)
 
-    def handle(self, event: Event, now: float) -> list[Command]:  # noqa: C901, PLR0912  (one case an event)
+    def handle(self, event: Event, now: float) -> list[Command]:  # noqa: C901  (one case an event)
         """Take in what happened and say what to do. now: monotonic seconds. Events about what is gone are ignored."""
         commands: list[Command] = []
         match event:

@@ -62,7 +62,7 @@ class Supervisor:
         worker = self.fleet.bury(event.worker, now)
         if worker is None:
             return None
-        self.ledger.settle(worker.id)
+        self.ledger.release(worker.id)
         was = worker.state
         worker.move(WorkerState.DEAD)
         if event.is_out_of_memory:
@@ -91,7 +91,7 @@ class Supervisor:
     # --- what follows
 
     def steps(self, demand: Callable[[], Demand], *, is_wanted: bool, now: float) -> Iterator[Command]:
-        """Processes that come and go now. is_wanted: whether there are jobs, for which an unloaded worker comes back."""
+        """Processes that come and go now. is_wanted: there are jobs, for which an unloaded worker comes back."""
         if self.spawn_at is not None and now >= self.spawn_at:
             self.restarts += 1
             yield self._respawn(now)

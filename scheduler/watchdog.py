@@ -49,7 +49,8 @@ class Watchdog:
         """
         for worker in self._fleet:
             reasons = [bound for bound in self._bounds(worker) if bound.at <= now]
-            if all(bound.is_cancelled for bound in reasons) and any(not run.is_cancelled for run in worker.running.values()):
+            is_heard = any(not run.is_cancelled for run in worker.running.values())
+            if is_heard and all(bound.is_cancelled for bound in reasons):
                 worker.is_closed = bool(reasons)
             elif reasons:
                 yield worker, reasons[0].reason

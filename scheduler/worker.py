@@ -126,7 +126,7 @@ class Worker:
     def give_back(self, task_id: int, now: float) -> Run | None:
         """Free the slot of a task; None where it holds no such task."""
         run = self.running.pop(task_id, None)
-        if run is not None:
+        if run is not None and run.is_cancelled:
             self.is_closed = False
         if not self.running and self.state is WorkerState.BUSY:
             self.move(WorkerState.IDLE)

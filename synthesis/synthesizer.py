@@ -12,7 +12,7 @@ from audio.encode import Encoder
 from audio.formats import check_rate
 from backends.registry import resolve
 from core.clock import Clock, SystemClock
-from core.errors import CloningNotSupported, InvalidValue, Overloaded, UnsupportedLanguage
+from core.errors import CloningNotSupported, InvalidValue, Overloaded, Unavailable, UnsupportedLanguage
 from core.events import Events
 from core.settings import PoolSettings, Settings
 from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
@@ -25,6 +25,7 @@ from scheduler.estimator import estimated_s
 from scheduler.job import JobSpec
 from scheduler.messages import View
 from scheduler.scheduler import Scheduler
+from scheduler.watchdog import Patience
 from synthesis.stream import AudioStream
 from text.language import canonical, detect
 from text.plan import plan
@@ -72,6 +73,7 @@ class Synthesizer:
         self._spooled_bytes = 0
         self._outcomes: Counter[str] = Counter()
         self._is_stopping = False
+        self._draining: asyncio.Task[None] | None = None
 
     @property
     def voices(self) -> tuple[Voice, ...]:
@@ -104,6 +106,8 @@ class Synthesizer:
 
         Raises a SpeechError for whatever goes wrong before that. The caller closes the stream.
         """
+        if self._is_stopping:
+            raise Unavailable("The server is stopping.")
         traits = await self._pool.traits()
         voice = self._library.with_built_in(traits.voices).resolve(request.voice)
         if request.has_sample and not traits.can_clone:
@@ -221,9 +225,21 @@ class Synthesizer:
 
         stream.on_close(give_back)
 
+    def drain(self) -> None:
+        """Let nothing more in; what is not finished after DRAIN_SECONDS ends with an error. Called on the loop."""
+        if not self._is_stopping:
+            self._is_stopping = True
+            self._draining = asyncio.create_task(self._end_after(self._settings.server.drain_seconds))
+
+    async def _end_after(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await self._pool.close()
+
     async def stop(self) -> None:
         """End all work and all workers."""
         self._is_stopping = True
+        if self._draining:
+            self._draining.cancel()
         await self._pool.close()
 
 
@@ -248,8 +264,12 @@ async def open_synthesizer(
     clock = clock or SystemClock()
     backend = resolve(settings.pool.tts_backend)
     spec = WorkerSpec(backend, settings.options(backend))
-    limits = Limits(settings.pool.max_queue_length, settings.pool.max_queue_seconds)
-    scheduler = Scheduler(lead_s=settings.pool.stream_lead_s, limits=limits, cold=_cold_pool(settings.pool))
+    scheduler = Scheduler(
+        lead_s=settings.pool.stream_lead_s,
+        limits=Limits(settings.pool.max_queue_length, settings.pool.max_queue_seconds, settings.pool.deadline_seconds),
+        cold=_cold_pool(settings.pool),
+        patience=Patience(task_s=settings.pool.hang_seconds),
+    )
     pool = Pool(spec, scheduler, clock=clock, events=events, memory=MainMemory())
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads:
         synthesizer = Synthesizer(settings, pool, backend=backend, clock=clock, events=events, threads=threads)

@@ -77,13 +77,7 @@ class World(RuleBasedStateMachine):
         for command in commands:
             match command:
                 case Spawn(worker, _):
-                    if self.hot & {*self.slots, *self.starting, *self.ending}:
-                        self.free -= EACH
-                        assert self.free >= 0, "more memory was promised than there is"
-                        assert len({*self.slots, *self.starting} - self.hot) < self.cap
-                    else:
-                        self.hot = {worker}
-                    self.starting.add(worker)
+                    self.spawn(worker)
                 case Start(worker, task):
                     self.start(worker, task)
                 case Cancel(worker, task_id):
@@ -95,13 +89,22 @@ class World(RuleBasedStateMachine):
                 case Kill(worker, _):
                     self.ending.add(worker)
                 case Fail(job, error):
-                    if isinstance(error, DeadlineExceeded):
-                        assert self.now >= self.came[job] + DEADLINE_S
-                    assert not isinstance(error, Overloaded) or self.now == self.came[job], "refused when it was in"
+                    waited_s = self.now - self.came[job]
+                    assert not isinstance(error, DeadlineExceeded) or waited_s >= DEADLINE_S
+                    assert not isinstance(error, Overloaded) or waited_s == 0, "refused when it was in"
                     del self.open[job]
                 case Restart(job, index):
                     assert job in self.open
                     assert index not in self.done[job]
+
+    def spawn(self, worker):
+        if self.hot & {*self.slots, *self.starting, *self.ending}:
+            self.free -= EACH
+            assert self.free >= 0, "more memory was promised than there is"
+            assert len({*self.slots, *self.starting} - self.hot) < self.cap
+        else:
+            self.hot = {worker}
+        self.starting.add(worker)
 
     def start(self, worker, task):
         name = task.job, task.utterance.index
@@ -207,6 +210,8 @@ class World(RuleBasedStateMachine):
     def bury(self, worker, is_out_of_memory=False):
         for where in (self.starting, self.ending):
             where.discard(worker)
+        if worker not in self.hot:
+            self.free += EACH
         aboard = [task for task in self.slots.pop(worker, {}).values() if task.id not in self.cancelled]
         convict = self.on_trial.pop(worker, None)
         self.accused |= {(task.job, task.utterance.index) for task in aboard}

@@ -32,6 +32,7 @@ from scheduler.supervisor import HOPELESS_STARTS
 from scheduler.watchdog import Patience
 
 PATIENCE = Patience(task_s=4.0, factor=10.0, silence_s=30.0, phase_s=5.0, first_phase_s=100.0)
+GAINING = Priors(rates=(1.0, 2.0, 3.0, 4.0), start_s=1.0)
 ONE_COLD = ColdPool(size=1, safety=0.0, interval_s=0.0, idle_s=1000.0)
 
 
@@ -100,11 +101,11 @@ def test_only_a_lone_suspect_is_convicted_and_what_it_said_is_refused_for_ten_mi
 
 
 def test_a_suspect_of_a_dead_cold_worker_gets_the_hot_one_once_that_is_empty():
-    scheduler = ready(slots=2, cold=ONE_COLD)
+    scheduler = ready(slots=2, cold=ONE_COLD, priors=GAINING)
     scheduler.handle(Memory((DeviceMemory("cpu", 10**12),), {}), 0.0)
     said = submit(scheduler, *[spec(number) for number in range(1, 30)])
     (cold,) = [c.worker for c in said if isinstance(c, Spawn)]
-    assert jobs(scheduler.handle(Ready(cold, 2, Priors()), 1.0)) == [3, 4]
+    assert jobs(scheduler.handle(Ready(cold, 2, GAINING), 1.0)) == [3, 4]
     assert jobs(scheduler.handle(Died(cold), 2.0), Restart) == [3, 4]
     assert jobs(scheduler.handle(Finished(1, 1, 1.0), 2.0)) == []  # the other slot is still at work
     assert jobs(scheduler.handle(Finished(1, 2, 1.0), 2.1)) == [3]
@@ -168,16 +169,15 @@ def test_a_server_that_stood_still_itself_blames_nobody():
 
 def test_a_cancelled_task_that_does_not_stop_is_waited_for_until_nobody_is_harmed():
     scheduler = ready()
-    first, _ = tasks(submit(scheduler, spec(1), spec(2)))
+    _, second = tasks(submit(scheduler, spec(1), spec(2)))
     scheduler.handle(Left(1), 0.5)
-    (second,) = [run.id for run in [scheduler.task(1, 2)] if run]
     said = []
     for now in range(1, 60):
         said += scheduler.handle(Progress(1, second), float(now))
         said += scheduler.handle(Tick(), float(now))
     assert said == []  # the neighbour speaks on
     assert jobs(submit(scheduler, spec(3), now=60.0)) == []
-    scheduler.handle(Finished(1, second, 60.0), 61.0)
+    scheduler.handle(Left(2), 61.0)
     (kill,) = scheduler.handle(Tick(), 61.1)
     assert isinstance(kill, Kill)
     assert jobs(reborn(scheduler, 1, 62.0)) == [3]
@@ -231,17 +231,17 @@ def test_a_start_that_hangs_is_tried_again_and_told_to_those_who_wait_when_it_is
 
 
 def test_cold_workers_go_on_when_the_hot_one_does_not_start():
-    scheduler = ready(slots=1, cold=ONE_COLD)
+    scheduler = ready(slots=1, cold=ONE_COLD, priors=GAINING)
     scheduler.handle(Memory((DeviceMemory("cpu", 10**12),), {}), 0.0)
     said = submit(scheduler, *[spec(number) for number in range(1, 9)])
     (cold,) = [c.worker for c in said if isinstance(c, Spawn)]
-    scheduler.handle(Ready(cold, 1, Priors()), 1.0)
+    (task,) = tasks(scheduler.handle(Ready(cold, 1, GAINING), 1.0))
     now, worker = 2.0, 1
     for _ in range(HOPELESS_STARTS + 1):
         said = scheduler.handle(Died(worker, "no such file"), now)
         assert not jobs(said, Fail)
         now += 10.0
-        said += scheduler.handle(Progress(cold), now)
+        said += scheduler.handle(Progress(cold, task), now)
         said += scheduler.handle(Tick(), now)
         (worker,) = [c.worker for c in said if isinstance(c, Spawn)]
     assert scheduler.view(now).is_hopeless
@@ -253,7 +253,9 @@ def test_cold_workers_go_on_when_the_hot_one_does_not_start():
 # --- deadlines
 
 
-@pytest.mark.parametrize(("limit_s", "asked_s", "given_up_at"), [(50.0, None, 50.0), (50.0, 20.0, 20.0), (0.0, 5.0, 5.0)])
+@pytest.mark.parametrize(
+    ("limit_s", "asked_s", "given_up_at"), [(50.0, None, 50.0), (50.0, 20.0, 20.0), (0.0, 5.0, 5.0)]
+)
 def test_a_job_without_sound_is_given_up_at_its_deadline(limit_s, asked_s, given_up_at):
     scheduler = Scheduler(lead_s=60.0, limits=Limits(deadline_s=limit_s))
     scheduler.start()
