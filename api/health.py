@@ -45,41 +45,7 @@ async def root() -> dict[str, Any]:
 async def health(request: Request) -> JSONResponse:
     """Everything worth knowing; 503 only where the engine does not start at all."""
     status = _status(request)
-    pool = status.pool
-    return JSONResponse(
-        {
-            "status": "ok" if status.state == "ready" else status.state,
-            "reason": status.reason or None,
-            "version": build_version(),
-            "backend": status.backend,
-            "model_revision": status.revision or None,
-            "default_voice": status.default_voice,
-            "uptime_s": round(status.uptime_s, 1),
-            "slots": {"total": pool.slots, "busy": pool.busy},
-            "queued_utterances": pool.queued,
-            "jobs": pool.jobs,
-            "worker_restarts": pool.restarts,
-            "routing": {
-                "load_score": round(status.load_score, 3),
-                "accepts_requests": status.state in ("ready", "loading") and status.load_score < 1,
-            },
-            "smart_routing": {
-                "queue_depth": pool.waiting,
-                "queue_drain_estimate_seconds": round(pool.drain_s, 1),
-                "pool_workers_active": pool.cold_active,
-                "pool_workers_loading": pool.cold_loading,
-                "pool_workers_optimal": pool.cold_active + pool.cold_loading + pool.cold_wanted,
-                "pool_size_cap": pool.cold_cap,
-            },
-            "requests": {
-                "completed": status.completed,
-                "failed": status.failed,
-                "cancelled": status.cancelled,
-                "rejected": status.rejected,
-            },
-        },
-        503 if status.state == "failed" else 200,
-    )
+    return JSONResponse(_told(status), 503 if status.state == "failed" else 200)
 
 
 @_probe("/live")
@@ -92,11 +58,106 @@ async def live() -> dict[str, str]:
 async def ready(request: Request) -> JSONResponse:
     """Whether a request would be spoken now instead of waiting for the model; 503 with the reason otherwise."""
     status = _status(request)
-    if status.state == "ready":
-        return JSONResponse({"status": "ok"})
+    if status.is_ready:
+        return JSONResponse({"status": _word(status), "reason": status.reason or None})
     return JSONResponse({"status": status.state, "reason": status.reason or None}, 503, {"Retry-After": str(RETRY_S)})
 
 
 def _status(request: Request) -> Status:
     synthesizer: Synthesizer = request.app.state.synthesizer
     return synthesizer.status()
+
+
+def _word(status: Status) -> str:
+    return "ok" if status.state == "ready" else status.state
+
+
+def _told(status: Status) -> dict[str, Any]:
+    """Names and units that pollers of the servers before this one read; where one has two, both are told."""
+    pool, traits = status.pool, status.traits
+    hot = "loaded" if pool.is_hot else "failed" if pool.is_hopeless else "loading"
+    return {
+        "status": _word(status),
+        "reason": status.reason or None,
+        "version": build_version(),
+        "backend": status.backend,
+        "model": (traits.model if traits else "") or None,
+        "precision": (traits.precision if traits else "") or None,
+        "model_revision": traits.revision if traits else None,
+        "hot_worker": hot,
+        "hot_worker_loaded": pool.is_hot,
+        "hot_worker_error": pool.reason or None,
+        "engine_ready": pool.is_ready,
+        "cold_workers_active": pool.cold_active,
+        "voices_loaded": len(status.voices),
+        "default_voice": status.voices[0].id,
+        "uptime_s": round(status.uptime_s, 1),
+        "slots": {"total": pool.slots, "busy": pool.busy},
+        "jobs": pool.jobs,
+        "queued_utterances": pool.queued,
+        "worker_restarts": pool.restarts,
+        "routing": {"load_score": round(status.load_score, 3), "accepts_requests": status.accepts_requests},
+        "smart_routing": _smart_routing(status),
+        "metrics": {
+            "in_flight": status.in_flight,
+            "total_completed": status.outcomes.get("done", 0),
+            "total_errors": status.outcomes.get("failed", 0),
+            "total_cancelled": status.outcomes.get("cancelled", 0),
+            "total_rejected": status.outcomes.get("rejected", 0),
+        },
+        **_gpu(status),
+        "workers": _workers(status),
+    }
+
+
+def _smart_routing(status: Status) -> dict[str, Any]:
+    """What decides about cold workers. Where there is no GPU, their memory is main memory, and is called so."""
+    pool = status.pool
+    kind = "vram" if pool.gpu else "ram"
+    return {
+        "ema_spw": round(pool.word_s, 4),
+        "cold_start_calibrated": pool.is_start_known,
+        "cold_ema_start_seconds": round(pool.start_s, 2),
+        "queue_depth": pool.waiting,
+        "queue_words": pool.words,
+        "queue_drain_estimate_seconds": round(pool.drain_s, 1),
+        "pool_workers_active": pool.cold_active,
+        "pool_workers_loading": pool.cold_loading,
+        "pool_workers_optimal": pool.cold_active + pool.cold_loading + pool.cold_wanted,
+        "pool_size_cap": pool.cold_cap,
+        "vram_free_gb": None,
+        "cold_vram_ema_gb": None,
+        "vram_sufficient_for_cold": pool.room_bytes >= pool.cold_bytes,
+        f"{kind}_free_gb": _gb(pool.memory.free_bytes) if pool.memory else None,
+        f"cold_{kind}_ema_gb": _gb(pool.cold_bytes),
+    }
+
+
+def _gpu(status: Status) -> dict[str, Any]:
+    gpu = status.pool.gpu
+    return {
+        "gpu_memory_used_gb": _gb(gpu.total_bytes - gpu.free_bytes) if gpu else None,
+        "gpu_memory_total_gb": _gb(gpu.total_bytes) if gpu else None,
+    }
+
+
+def _workers(status: Status) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": worker.id,
+            "kind": worker.kind,
+            "pid": status.pids.get(worker.id),
+            "state": worker.state,
+            "device": worker.device,
+            "uptime_s": round(worker.uptime_s, 1),
+            "slots": worker.slots,
+            "busy": worker.busy,
+            "jobs": worker.finished,
+            "memory_gb": None if worker.memory_bytes is None else _gb(worker.memory_bytes),
+        }
+        for worker in status.pool.workers
+    ]
+
+
+def _gb(size: int) -> float:
+    return round(size / 2**30, 3)

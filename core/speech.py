@@ -122,7 +122,7 @@ class Traits:
     native_speed: the range in which the backend's own speed sounds right; (1, 1) where it has none.
     gains_from_processes: whether a second process on the same device makes more audio.
     batches: whether its slots are sequences of one engine, each of which makes all others slower.
-    priors: how fast it is, before anything was measured.
+    priors: how fast it is, before anything was measured. model, precision: for people.
     """
 
     backend: str
@@ -138,6 +138,8 @@ class Traits:
     gains_from_processes: bool = False
     batches: bool = False
     priors: Priors = Priors()
+    model: str = ""
+    precision: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ class MainMemory:
 
     def read(self, pids: Mapping[int, int]) -> Memory:
         """One reading. pids: process id of each worker."""
-        free = psutil.virtual_memory().available
+        machine = psutil.virtual_memory()
+        free, total = machine.available, machine.total
         for limit, used in _limits():
-            free = min(free, max(0, limit - used))
-        return Memory((DeviceMemory(CPU, free),), {worker: _resident(pid) for worker, pid in pids.items()})
+            free, total = min(free, max(0, limit - used)), min(total, limit)
+        return Memory((DeviceMemory(CPU, free, total),), {worker: _resident(pid) for worker, pid in pids.items()})
 
 
 def _resident(pid: int) -> int:

@@ -52,7 +52,10 @@ from scheduler.messages import (
 from scheduler.scheduler import Scheduler
 
 MEMORY_INTERVAL_S = 0.5
-"""Between two readings of memory, while they matter."""
+"""Between two readings of memory, while they may decide something."""
+
+IDLE_MEMORY_INTERVAL_S = 10.0
+"""Between two that are only looked at."""
 
 LATE_S = 1.0
 """A wake-up that comes so much later than it was asked for tells that this process stood still."""
@@ -113,7 +116,7 @@ class Pool:
     def __init__(
         self, spec: WorkerSpec, scheduler: Scheduler, *, clock: Clock, events: Events, memory: Probe | None = None
     ) -> None:
-        """Starts nothing; `open` does. memory: asked while the scheduler may start workers, None where it never may."""
+        """Starts nothing; `open` does. memory: None where it cannot be read; then no cold worker comes."""
         self._spec = spec
         self._scheduler = scheduler
         self._clock = clock
@@ -149,12 +152,13 @@ class Pool:
         await asyncio.gather(*self._burials)
 
     async def _watch_memory(self, memory: Probe) -> None:
-        """Tell the scheduler what is free, whenever that may decide something."""
+        """Tell the scheduler what is free, more often where that may decide something."""
+        read_at = -IDLE_MEMORY_INTERVAL_S
         while not self._closing.is_set():
-            if self._scheduler.wants_memory:
-                pids = {worker: link.child.pid for worker, link in self._links.items()}
+            if self._scheduler.wants_memory or self._clock.now() - read_at >= IDLE_MEMORY_INTERVAL_S:
+                read_at = self._clock.now()
                 try:
-                    self.tell(await asyncio.to_thread(memory.read, pids))
+                    self.tell(await asyncio.to_thread(memory.read, self.pids))
                 except Exception as error:  # a driver that fails must not end the server; no worker comes meanwhile
                     self._events.memory_unknown(reason=place_of(error))
             with suppress(TimeoutError):
@@ -197,9 +201,9 @@ class Pool:
         return self._scheduler.view(self._clock.now())
 
     @property
-    def pids(self) -> tuple[int, ...]:
-        """Process ids of the workers."""
-        return tuple(link.child.pid for link in self._links.values())
+    def pids(self) -> dict[int, int]:
+        """Process id of each worker."""
+        return {worker: link.child.pid for worker, link in self._links.items()}
 
     def tell(self, event: Event) -> None:
         """Pass an event to the scheduler and carry out what it says; nothing more, once the pool closes."""

@@ -74,7 +74,7 @@ class Autoscaler:
         """The device on which a worker should be started now; one load at a time on each, to see what each takes."""
         if now < self.next_at or not self.room:
             return None
-        device = self.ledger.best(self._need_bytes)
+        device = self.ledger.best(self.need_bytes)
         if device is None or self.ledger.is_loading(device) or not self.wanted(demand(), device):
             return None
         self.next_at = now + self.cold.interval_s
@@ -82,7 +82,7 @@ class Autoscaler:
 
     def promise(self, worker: Worker) -> None:
         """It starts to load."""
-        self.ledger.promise(worker.id, worker.device, self._need_bytes)
+        self.ledger.promise(worker.id, worker.device, self.need_bytes)
 
     def wanted(self, demand: Demand, device: str | None = None) -> int:
         """How many more workers are worth their start, if memory were no question. device: where, the hot one's."""
@@ -112,13 +112,14 @@ class Autoscaler:
         if hot is None or not hot.slots:
             return 0.0, 0.0
         more = self._loading(hot.slots)
-        if device := self.ledger.best(self._need_bytes):
-            fit = self.ledger.room_bytes(device) // max(1, self._need_bytes)
+        if device := self.ledger.best(self.need_bytes):
+            fit = self.ledger.room_bytes(device) // max(1, self.need_bytes)
             more[device] += hot.slots * min(fit, self.wanted(demand, device))
         return self.fleet.rate(more), max((self.fleet.start_s(where) for where in more), default=0.0)
 
     @property
-    def _need_bytes(self) -> int:
+    def need_bytes(self) -> int:
+        """Memory that one more worker needs."""
         return self.ledger.need_bytes(self.fleet.priors.memory_bytes)
 
     def _loading(self, each: int) -> Counter[str]:

@@ -25,6 +25,11 @@ def estimated_s(utterance: Utterance) -> float:
     return len(utterance.text) / WIDE_CHARS_PER_SECOND.get(utterance.language, CHARS_PER_SECOND)
 
 
+def words_of(utterance: Utterance) -> int:
+    """Words of an utterance; where the language writes none, characters."""
+    return len(utterance.text if utterance.language in WIDE_CHARS_PER_SECOND else utterance.text.split())
+
+
 @dataclass(slots=True)
 class _Ratio:
     """A quotient of two sums in which the past fades, so that long utterances count for more than short ones."""
@@ -49,6 +54,7 @@ class Estimator:
         self._priors = priors
         self._speeds: dict[int, _Ratio] = {}
         self._lengths: dict[str, _Ratio] = {}
+        self._words = _Ratio()
 
     def rate(self, busy: int) -> float:
         """Seconds of audio that the device makes in a second with `busy` slots busy, at least 1 of them."""
@@ -66,6 +72,12 @@ class Estimator:
         count = max(1, round(busy))
         self._speeds.setdefault(count, _Ratio()).learn(audio_s * max(busy, 1.0) / self._prior(count), wall_s)
         self._lengths.setdefault(utterance.language, _Ratio()).learn(audio_s * speed, estimated_s(utterance))
+        self._words.learn(wall_s, words_of(utterance))
+
+    @property
+    def word_s(self) -> float:
+        """Seconds of a slot that a word takes; 0 as long as none was spoken."""
+        return self._words.value if self._words.below else 0.0
 
     def _prior(self, busy: int) -> float:
         rates = self._priors.rates

@@ -160,6 +160,16 @@ class Fleet:
         """Seconds from a spawn on a device to a worker that takes work."""
         return self._starts.get(device, self.priors.start_s)
 
+    @property
+    def is_start_known(self) -> bool:
+        """Whether a start was seen, or is only promised."""
+        return self.home in self._starts
+
+    @property
+    def word_s(self) -> float:
+        """Seconds of a slot of the hot worker that a word takes; 0 as long as none was spoken."""
+        return self._estimator(self.home).word_s
+
     def starts_in_s(self, now: float, spawn_at: float | None) -> float:
         """Seconds until there is a slot at all. spawn_at: when the next worker is started, None where none is."""
         if self.slots:

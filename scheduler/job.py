@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from core.speech import Params, Reference, Task, Utterance
+from scheduler.estimator import words_of
 
 MAX_RUNS = 3
 """How often one utterance is tried before its job fails: a worker may die beside it twice, and not by its fault."""
@@ -59,7 +60,7 @@ class Job:
     released: utterances some of whose audio has left for good. suspects: those that were aboard when a worker died.
     made_s, consumed_s: seconds of audio as the engine makes it, finished by workers and taken by the client.
     played_s: how long the client plays what it took: silence is cut off, pauses are put in, the tempo is its own.
-    fled: a cold worker died under it.
+    fled: a cold worker died under it. words: of the whole text.
     plays_until: when a listener who plays all that is made, as soon as it is, hears its end.
     """
 
@@ -80,9 +81,11 @@ class Job:
     sounding_since: float | None = None
     plays_until: float | None = None
     fled: bool = False
+    words: int = 0
 
     def __post_init__(self) -> None:
         self.waiting = [utterance.index for utterance in self.spec.utterances]
+        self.words = sum(words_of(utterance) for utterance in self.spec.utterances)
 
     def move(self, state: JobState) -> None:
         """Change state. Raises ValueError for a move that is not in the table."""

@@ -15,6 +15,8 @@ class Ledger:
         """least_bytes: what must be free for a worker, even where a smaller one was seen."""
         self._least_bytes = least_bytes
         self._devices: Mapping[str, DeviceMemory] = {}
+        self.held: Mapping[int, int] = {}
+        """Bytes that each worker holds."""
         self._promised: dict[int, tuple[str, int]] = {}
         self._loaded: set[int] = set()
         self._barred: dict[str, int] = {}
@@ -23,6 +25,7 @@ class Ledger:
     def read(self, memory: Memory) -> None:
         """A new reading. A worker's share is learned from what the largest of them holds."""
         self._devices = {device.id: device for device in memory.devices}
+        self.held = memory.workers
         self._seen_bytes = max([self._seen_bytes, *memory.workers.values()])
         for worker in self._loaded:
             self._promised.pop(worker, None)
@@ -35,6 +38,14 @@ class Ledger:
     def is_read(self) -> bool:
         """Whether there was a reading yet."""
         return bool(self._devices)
+
+    def reading(self, device: str) -> DeviceMemory | None:
+        """What was last read of a device."""
+        return self._devices.get(device)
+
+    def most_bytes(self) -> int:
+        """Room on the device with most of it."""
+        return max(map(self.room_bytes, self._devices), default=0)
 
     def need_bytes(self, prior_bytes: int) -> int:
         """What one more worker needs. prior_bytes: the backend's promise, for as long as none was seen."""

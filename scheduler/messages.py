@@ -103,10 +103,11 @@ class Died:
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """One device at one moment. id: UUID of a GPU, or "cpu"."""
+    """One device at one moment. id: UUID of a GPU, or "cpu". free_bytes: what workers may still take of it."""
 
     id: str
     free_bytes: int
+    total_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,25 +194,61 @@ Command: TypeAlias = Spawn | Retire | Kill | Start | Cancel | Restart | Fail
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerView:
+    """One worker at one moment. kind, state, device: as told. finished: utterances that it made.
+
+    memory_bytes: what it holds, None where that was not read.
+    """
+
+    id: int
+    kind: str
+    state: str
+    device: str
+    uptime_s: float
+    slots: int
+    busy: int
+    finished: int
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """The scheduler at one moment. waiting: jobs without a slot so far. queued: utterances without one.
 
-    drain_s: seconds until all that is asked for is made. busy: slots with a task in them.
+    words: of the waiting jobs. word_s: seconds of a slot that a word takes, 0 as long as none was spoken.
+    drain_s: seconds until all is made that a new job would wait for. busy: slots with a task in them.
+    is_ready: a job would be spoken now. is_hopeless: the hot worker does not start. reason: why it is not there.
+    start_s: seconds that a worker takes to start; is_start_known: as seen, not as the backend promised.
     cold_active, cold_loading, cold_wanted: cold workers that work, that load, and how many more the queue is worth.
-    cold_cap: of them at most.
+    cold_cap: of them at most. cold_bytes: memory that one more needs. room_bytes: what is free for it.
+    memory: of the hot worker's device, None as long as it was not read.
     """
 
     jobs: int
     waiting: int
     queued: int
+    words: int
+    word_s: float
     drain_s: float
     busy: int
     slots: int
     is_ready: bool
+    is_hot: bool
     is_hopeless: bool
     restarts: int
     reason: str
+    start_s: float
+    is_start_known: bool
     cold_active: int
     cold_loading: int
     cold_wanted: int
     cold_cap: int
+    cold_bytes: int
+    room_bytes: int
+    memory: DeviceMemory | None
+    workers: tuple[WorkerView, ...]
+
+    @property
+    def gpu(self) -> DeviceMemory | None:
+        """The hot worker's GPU, None where it has none or its memory was not read."""
+        return self.memory if self.memory and self.memory.id != CPU else None

@@ -146,24 +146,33 @@ class Scheduler:
         """A frozen look at the whole."""
         load = self._load(now)
         supervisor = self._supervisor
-        workers = self._fleet.workers.values()
+        hot = self._fleet.hot
         cold = self._fleet.of(WorkerKind.COLD)
         loading = sum(worker.state is WorkerState.STARTING for worker in cold)
         return View(
             jobs=len(self._jobs),
             waiting=load.waiting,
             queued=sum(len(job.waiting) for job in self._jobs.values()),
+            words=sum(job.words for job in self._jobs.values() if job.state is JobState.QUEUED),
+            word_s=self._fleet.word_s,
             drain_s=load.starts_in_s + load.made_in_s(sum(load.backlog_s.values())),
-            busy=sum(len(worker.running) for worker in workers),
+            busy=sum(len(worker.running) for worker in self._fleet),
             slots=self._fleet.slots,
             is_ready=supervisor.is_unloaded or self._fleet.slots > 0,
+            is_hot=bool(hot and hot.slots and hot.is_of_use),
             is_hopeless=self._is_hopeless,
             restarts=supervisor.restarts,
             reason=supervisor.reason,
+            start_s=self._fleet.start_s(self._fleet.home),
+            is_start_known=self._fleet.is_start_known,
             cold_active=len(cold) - loading,
             cold_loading=loading,
             cold_wanted=supervisor.scaler.wanted(self._demand()),
             cold_cap=supervisor.scaler.size,
+            cold_bytes=supervisor.scaler.need_bytes,
+            room_bytes=supervisor.ledger.most_bytes(),
+            memory=supervisor.ledger.reading(self._fleet.home),
+            workers=supervisor.views(now),
         )
 
     # --- events

@@ -10,7 +10,7 @@ from itertools import count
 from scheduler.autoscaler import Autoscaler, ColdPool, Demand
 from scheduler.fleet import Fleet
 from scheduler.ledger import Ledger
-from scheduler.messages import Command, Died, Kill, Memory, Ready, Retire, Spawn
+from scheduler.messages import Command, Died, Kill, Memory, Ready, Retire, Spawn, WorkerView
 from scheduler.watchdog import Patience, Watchdog
 from scheduler.worker import Worker, WorkerKind, WorkerState, pause_s
 
@@ -142,6 +142,23 @@ class Supervisor:
         yield self.watchdog.next_at()
         for _, retires_at in self.scaler.idle():
             yield retires_at
+
+    def views(self, now: float) -> tuple[WorkerView, ...]:
+        """A frozen look at each worker."""
+        return tuple(
+            WorkerView(
+                id=worker.id,
+                kind=worker.kind.value,
+                state="hung" if worker.is_hung else worker.state.value,
+                device=worker.device,
+                uptime_s=now - worker.spawned_at,
+                slots=worker.slots,
+                busy=len(worker.running),
+                finished=worker.finished,
+                memory_bytes=self.ledger.held.get(worker.id),
+            )
+            for worker in self.fleet
+        )
 
     def backoff_s(self, now: float) -> float:
         """Seconds until the next spawn of the hot worker; 0 where none is planned."""

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -37,21 +37,33 @@ LONG_TEXT_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The synthesizer at one moment. state: loading, ready, failed or stopping. load_score: 0 idle, 1 full."""
+    """The synthesizer at one moment. state: loading, ready, saturated, degraded, failed or stopping.
+
+    load_score: 0 idle, 1 full. pids: process id of each worker. traits: of the engine, None as long as none has loaded.
+    voices: that a request can name, the default first. in_flight: answers that are not at their end.
+    """
 
     state: str
     reason: str
     backend: str
-    revision: str
-    default_voice: str
+    traits: Traits | None
+    voices: tuple[Voice, ...]
     pool: View
     load_score: float
-    worker_pids: tuple[int, ...]
+    pids: Mapping[int, int]
     uptime_s: float
-    completed: int
-    failed: int
-    cancelled: int
-    rejected: int
+    in_flight: int
+    outcomes: Mapping[str, int]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a request would be spoken now."""
+        return self.state in ("ready", "saturated", "degraded")
+
+    @property
+    def accepts_requests(self) -> bool:
+        """Whether a request would be let in."""
+        return self.state in ("ready", "degraded", "loading") and self.load_score < 1
 
 
 class Synthesizer:
@@ -72,6 +84,7 @@ class Synthesizer:
         self._started = clock.now()
         self._spooled_bytes = 0
         self._outcomes: Counter[str] = Counter()
+        self._in_flight = 0
         self._is_stopping = False
         self._draining: asyncio.Task[None] | None = None
 
@@ -83,22 +96,28 @@ class Synthesizer:
 
     def status(self) -> Status:
         """How things stand."""
-        view, traits = self._pool.view(), self._pool.known_traits
-        states = {"stopping": self._is_stopping, "ready": view.is_ready, "failed": view.is_hopeless}
+        view = self._pool.view()
+        load_score = min(1.0, view.drain_s / self._settings.pool.routing_drain_cap_seconds)
+        limit = self._settings.pool.max_queue_length
+        states = {
+            "stopping": self._is_stopping,
+            "degraded": view.is_ready and bool(view.reason),
+            "saturated": view.is_ready and (load_score == 1 or 0 < limit <= view.waiting),
+            "ready": view.is_ready,
+            "failed": view.is_hopeless,
+        }
         return Status(
             state=next((state for state, holds in states.items() if holds), "loading"),
             reason=view.reason,
             backend=self._backend,
-            revision=traits.revision if traits else "",
-            default_voice=self.voices[0].id,
+            traits=self._pool.known_traits,
+            voices=self.voices,
             pool=view,
-            load_score=min(1.0, view.drain_s / self._settings.pool.routing_drain_cap_seconds),
-            worker_pids=self._pool.pids,
+            load_score=load_score,
+            pids=self._pool.pids,
             uptime_s=self._clock.now() - self._started,
-            completed=self._outcomes["done"],
-            failed=self._outcomes["failed"],
-            cancelled=self._outcomes["cancelled"],
-            rejected=self._outcomes["rejected"],
+            in_flight=self._in_flight,
+            outcomes=dict(self._outcomes),
         )
 
     async def speak(self, request: SpeechRequest) -> AudioStream:
@@ -136,6 +155,7 @@ class Synthesizer:
             clock=self._clock,
         )
         began = self._clock.now()
+        self._in_flight += 1
         stream.on_close(lambda: self._tell(request, stream, began))
         try:
             self._reserve(request, utterances, stream)
@@ -162,6 +182,7 @@ class Synthesizer:
 
     def _tell(self, request: SpeechRequest, stream: AudioStream, began: float) -> None:
         self._outcomes[stream.outcome] += 1
+        self._in_flight -= 1
         self._events.job_ended(
             outcome=stream.outcome,
             format=request.format.value,

@@ -99,6 +99,8 @@ class KokoroBackend:
             voices=voices(),
             native_speed=NATIVE_SPEED,
             priors=Priors(tuple(CORE_RATE * (core + 1) for core in range(self._cores)), START_S, MEMORY_BYTES),
+            model="Kokoro-82M",
+            precision="int8",
         )
 
     def prepare(self, reference: Reference) -> str:

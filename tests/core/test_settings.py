@@ -160,7 +160,7 @@ def test_a_variable_is_read_as_its_type(
         ("MAX_BODY_BYTES", ["1023", "26M"], ["1024"]),
         ("MAX_SPOOL_BYTES", [str(2**20 - 1)], [str(2**20)]),
         ("SEND_TIMEOUT_S", ["0", "-1", "nan", "soon"], ["0.001"]),
-        ("GRACEFUL_SHUTDOWN_S", ["-1", "0.5"], ["0"]),
+        ("DRAIN_SECONDS", ["-1", "0.5"], ["0"]),
         ("DEFAULT_LANGUAGE", ["e", "klingonish", "en us", "en-"], ["de", "zh-CN", "pt_BR"]),
         ("STREAM_LEAD_S", ["0", "nan", "-inf"], ["0.1"]),
         ("KOKORO_SLOTS", ["-1", "257", "all"], ["0", "256"]),

@@ -6,6 +6,7 @@ import httpx
 import numpy as np
 import pytest
 
+from gauges.likeness import SAME, likeness, shape
 from harness.server import Server, running_server
 
 pytestmark = pytest.mark.slow
@@ -30,31 +31,18 @@ async def spoken(server: Server, texts: list[str]) -> list[httpx.Response]:
         return await asyncio.gather(*(http.post("/v1/audio/speech", json=body) for body in bodies))
 
 
-def shape(answer: httpx.Response) -> np.ndarray:
-    """Loudness in steps of 20 ms: the model's noise differs from call to call, the words do not."""
-    samples = np.frombuffer(answer.content, "<i2").astype(np.float32)
-    return np.sqrt(np.mean(samples[: len(samples) // 480 * 480].reshape(-1, 480) ** 2, axis=1))
-
-
-def likeness(one: np.ndarray, other: np.ndarray) -> float:
-    if abs(len(one) - len(other)) > 2:
-        return 0.0
-    size = min(len(one), len(other))
-    return float(np.corrcoef(one[:size], other[:size])[0, 1])
-
-
 @pytest.mark.timeout(300)
 def test_160_requests_at_once_are_all_answered_and_none_is_mixed_up(tmp_path):
     with running_server(
         tmp_path, TTS_BACKEND="kokoro", KOKORO_SLOTS="1", COLD_POOL_SIZE="2", COLD_WORKER_IDLE_TIMEOUT="1"
     ) as server:
-        alone = [shape(answer) for text in TEXTS for answer in asyncio.run(spoken(server, [text]))]
+        alone = [shape(answer.content) for text in TEXTS for answer in asyncio.run(spoken(server, [text]))]
         answers = asyncio.run(spoken(server, [TEXTS[number % len(TEXTS)] for number in range(COUNT)]))
         assert {answer.status_code for answer in answers} == {200}
         for number, answer in enumerate(answers):
-            likenesses = [likeness(shape(answer), reference) for reference in alone]
+            likenesses = [likeness(shape(answer.content), reference) for reference in alone]
             assert int(np.argmax(likenesses)) == number % len(TEXTS)
-            assert max(likenesses) > 0.9
+            assert max(likenesses) > SAME
         assert {answer.headers["x-route"] for answer in answers} == {"HOT", "COLD-POOL"}
         assert server.wait_until_idle() < 1
         asyncio.run(asyncio.sleep(13))  # a second of patience, and ten more for the second place

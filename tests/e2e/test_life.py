@@ -41,10 +41,10 @@ def leave(server, moment: str) -> None:
 @pytest.mark.parametrize("moment", ["before any sound", "at its first sound", "in mid-stream", "in mid-event"])
 def test_a_client_that_leaves_frees_its_slots_at_once(server, moment):
     server.wait_until_idle()
-    cancelled = server.health()["requests"]["cancelled"]
+    cancelled = server.health()["metrics"]["total_cancelled"]
     leave(server, moment)
     assert server.wait_until_idle() < FREE_S
-    assert server.health()["requests"]["cancelled"] == cancelled + 1
+    assert server.health()["metrics"]["total_cancelled"] == cancelled + 1
 
 
 def test_a_neighbour_does_not_notice_that_a_client_leaves(server):

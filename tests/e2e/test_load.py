@@ -72,13 +72,13 @@ def test_five_times_the_capacity_is_served_or_refused_at_once_with_a_true_time(b
 
 
 def test_clients_that_hang_up_leave_no_work_behind(busy):
-    before = busy.health()["requests"]
+    before = busy.health()["metrics"]
     told = asyncio.run(ask_at_once(busy, SLOTS + PLACES, patience_s=0.6))
     assert told == [None] * (SLOTS + PLACES)
     assert busy.wait_until_idle() < 1.0
-    after = busy.health()["requests"]
-    assert after["cancelled"] - before["cancelled"] == SLOTS + PLACES
-    assert after["failed"] == before["failed"]
+    after = busy.health()["metrics"]
+    assert after["total_cancelled"] - before["total_cancelled"] == SLOTS + PLACES
+    assert after["total_errors"] == before["total_errors"]
 
 
 def test_health_and_refusals_come_at_once_while_the_queue_is_full(busy):
@@ -107,7 +107,7 @@ def test_a_client_may_ask_to_be_refused_rather_than_to_wait(busy):
     codes = sorted(each.answer.status_code for each in told)
     assert codes[0] == 200
     assert codes[-1] == 503
-    assert busy.health()["requests"]["rejected"] > 0
+    assert busy.health()["metrics"]["total_rejected"] > 0
 
 
 @pytest.mark.parametrize("value", ["soon", "-1", "nan", "inf"])

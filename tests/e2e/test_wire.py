@@ -441,7 +441,7 @@ def test_openai_s_client_reads_our_errors_and_does_not_repeat_them(tones, openai
         openai.audio.speech.create(model="tts-1", voice="nobody", input=TEXT)
     assert unknown.value.code == "unknown_voice"
     assert unknown.value.request_id
-    failed = tones.health()["requests"]["failed"]
+    failed = tones.health()["metrics"]["total_errors"]
     with pytest.raises(Exception, match="could not speak"):
         openai.audio.speech.create(model="tts-1", voice="alloy", input="raise please")
-    assert tones.health()["requests"]["failed"] == failed + 1
+    assert tones.health()["metrics"]["total_errors"] == failed + 1

@@ -1,6 +1,6 @@
 """A backend that speaks in tones: stands for an engine whose speed and faults can be scripted by the text itself.
 
-Every word is 0.1 s of a tone. A text that starts with a word of `_FAULTS` misbehaves; "slow" takes 0.05 s of wall time
+Every word is 0.1 s of a tone. A text that starts with a word of `_fault` misbehaves; "slow" takes 0.05 s of wall time
 a word and yields word by word, so that it can be stopped in the middle.
 """
 
@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ PRIORS = Priors(rates=(2.0, 4.0, 6.0), start_s=0.5, memory_bytes=10**8)
 
 
 class ToneBackend:
-    """See the module's docstring. Options: slots, load_s, broken (a message), bug, rate (Hz), padding_s."""
+    """See the module's docstring. Options: slots, load_s, broken (a message), bug, rate (Hz), padding_s.
+
+    once: path of a file that the first process to load makes, and then hangs.
+    """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
@@ -36,6 +40,9 @@ class ToneBackend:
             raise BackendError(self._options["broken"])
         if "bug" in self._options:
             raise OSError("a secret path")
+        if "once" in self._options and not Path(self._options["once"]).exists():
+            Path(self._options["once"]).touch()
+            time.sleep(3600)
         time.sleep(float(self._options.get("load_s", 0)))
         return Traits("tone", "1", self._rate, int(self._options.get("slots", 2)), {"en": 100}, priors=PRIORS)
 
@@ -44,17 +51,9 @@ class ToneBackend:
 
     def speak(self, task: Task, voice: str, stop: Stop) -> Iterator[Samples]:
         words = task.utterance.text.split()
-        match words[0]:
-            case "raise":
-                raise RuntimeError(task.utterance.text)
-            case "crash":
-                os.kill(os.getpid(), signal.SIGKILL)
-            case "silence":
-                yield np.zeros(RATE, np.float32)
-                return
-            case "nan":
-                yield np.full(RATE, np.nan, np.float32)
-                return
+        if (fault := _fault(words)) is not None:
+            yield from fault
+            return
         padding = np.zeros(round(self._padding_s * self._rate), np.float32)
         if len(padding):
             yield padding
@@ -66,6 +65,24 @@ class ToneBackend:
             yield self._word
         if len(padding):
             yield padding
+
+
+def _fault(words: list[str]) -> list[Samples] | None:
+    """What is yielded instead of tones, None where nothing is wrong; or the fault itself."""
+    match words[0]:
+        case "raise":
+            raise RuntimeError(" ".join(words))
+        case "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "silence":
+            return [np.zeros(RATE, np.float32)]
+        case "nan":
+            return [np.full(RATE, np.nan, np.float32)]
+        case "hang":
+            time.sleep(3600)
+        case "deaf":  # speaks nothing, and is slow to hear that it need not
+            time.sleep(float(words[1]))
+    return None
 
 
 def make(options: Mapping[str, Any]) -> ToneBackend:

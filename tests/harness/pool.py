@@ -14,13 +14,16 @@ from pool.process import WorkerSpec
 from scheduler.autoscaler import NO_COLD_POOL, ColdPool
 from scheduler.job import JobSpec
 from scheduler.scheduler import Scheduler
+from scheduler.watchdog import Patience
 from sink import MemorySink
+
+PATIENT = Patience()
 
 
 @asynccontextmanager
-async def open_pool(cold: ColdPool = NO_COLD_POOL, **options) -> AsyncIterator[Pool]:
+async def open_pool(cold: ColdPool = NO_COLD_POOL, patience: Patience = PATIENT, **options) -> AsyncIterator[Pool]:
     spec = WorkerSpec("tone_backend:make", options)
-    scheduler = Scheduler(lead_s=60, cold=cold)
+    scheduler = Scheduler(lead_s=60, cold=cold, patience=patience)
     pool = Pool(spec, scheduler, clock=SystemClock(), events=Silence(), memory=MainMemory())
     pool.open()
     try:

@@ -35,7 +35,7 @@ async def cold_at_work() -> AsyncIterator[tuple[Pool, int, list[MemorySink]]]:
     """A pool in which a cold worker speaks; its hot worker's process id, and the jobs."""
     async with open_pool(COLD, slots=1) as pool:
         await pool.traits()
-        (hot,) = pool.pids
+        (hot,) = pool.pids.values()
         sinks = burst(pool, 24)
         await eventually(lambda: any("COLD-POOL" in sink.routes for sink in sinks), 10)
         yield pool, hot, sinks
@@ -63,12 +63,12 @@ def test_a_queue_brings_cold_workers_that_speak_and_go_when_it_is_over():
 def test_what_a_cold_worker_did_not_finish_is_spoken_elsewhere():
     async def scene():
         async with cold_at_work() as (pool, hot, sinks):
-            for pid in set(pool.pids) - {hot}:
+            for pid in set(pool.pids.values()) - {hot}:
                 os.kill(pid, signal.SIGKILL)
             await ended(sinks)
             assert all(sink.error is None and sink.seconds(0) == pytest.approx(1.6) for sink in sinks)
             assert "COLD-POOL>HOT" in {sink.routes[-1] for sink in sinks}
-            assert hot in pool.pids
+            assert hot in pool.pids.values()
 
     asyncio.run(scene())
 

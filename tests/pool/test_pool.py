@@ -70,7 +70,7 @@ def test_a_killed_worker_is_replaced_and_what_nobody_heard_is_spoken_again():
             sink = MemorySink()
             submit(pool, sink, "slow " * 20)
             await sink.sounded.wait()
-            os.kill(pool.pids[0], signal.SIGKILL)
+            os.kill(next(iter(pool.pids.values())), signal.SIGKILL)
             await asyncio.wait_for(sink.ended.wait(), 10)
             assert sink.error is None
             assert sink.restarts == 1
@@ -86,7 +86,7 @@ def test_a_killed_worker_ends_a_job_whose_utterance_was_half_heard():
             ticket = submit(pool, sink, "slow " * 20)
             await sink.sounded.wait()
             ticket.released(0)
-            os.kill(pool.pids[0], signal.SIGKILL)
+            os.kill(next(iter(pool.pids.values())), signal.SIGKILL)
             await asyncio.wait_for(sink.ended.wait(), 10)
             assert isinstance(sink.error, SynthesisFailed)
 
@@ -146,7 +146,7 @@ def test_closing_ends_the_child_also_while_it_loads(load_s):
         async with open_pool(load_s=load_s) as pool:
             if not load_s:
                 await pool.traits()
-            return pool.pids
+            return tuple(pool.pids.values())
 
     began = time.monotonic()
     (pid,) = asyncio.run(scene())

@@ -53,7 +53,7 @@ def test_streamed_and_whole_answers_hold_the_same_sound():
         whole = await read(synthesizer, replace(PCM, format=AudioFormat.WAV, streamed=False))
         with wave.open(io.BytesIO(whole)) as file:
             assert file.readframes(file.getnframes()) == pcm
-        assert synthesizer.status().completed == 2
+        assert synthesizer.status().outcomes == {"done": 2}
 
     play(scene)
 
@@ -67,7 +67,7 @@ def test_a_client_that_reads_gets_the_whole_of_a_text_far_longer_than_the_lead(b
     async def scene(synthesizer):
         audio = await read(synthesizer, replace(PCM, text=text, paced=paced, speed=4.0))
         assert len(audio) / 2 / 24_000 > 5
-        assert synthesizer.status().completed == 1
+        assert synthesizer.status().outcomes == {"done": 1}
 
     play(scene, backend=backend, stream_lead_s=6.0)
 
@@ -124,7 +124,7 @@ def test_closing_or_cancelling_frees_the_slot(moment):
             await (await speaking).aclose()
         assert await until_free(synthesizer) < 0.3
         await asyncio.gather(speaking, return_exceptions=True)
-        assert synthesizer.status().cancelled == 1
+        assert synthesizer.status().outcomes == {"cancelled": 1}
 
     play(scene)
 
@@ -135,7 +135,7 @@ def test_a_worker_killed_in_mid_stream_gives_all_of_the_audio_or_an_error():
         for delay in (0.0, 0.02, 0.1):
             reading = asyncio.create_task(read(synthesizer, PCM))
             await asyncio.sleep(delay)
-            for pid in synthesizer.status().worker_pids:
+            for pid in synthesizer.status().pids.values():
                 os.kill(pid, signal.SIGKILL)
             (result,) = await asyncio.gather(reading, return_exceptions=True)
             assert isinstance(result, SpeechError) or len(result) == full
