@@ -75,7 +75,7 @@ def _word(status: Status) -> str:
 def _told(status: Status) -> dict[str, Any]:
     """Names and units that pollers of the servers before this one read; where one has two, both are told."""
     pool, traits = status.pool, status.traits
-    hot = "loaded" if pool.is_hot else "failed" if pool.is_hopeless else "loading"
+    states = {"loaded": pool.is_hot, "unloaded": pool.is_unloaded, "failed": pool.is_hopeless}
     return {
         "status": _word(status),
         "reason": status.reason or None,
@@ -84,7 +84,7 @@ def _told(status: Status) -> dict[str, Any]:
         "model": (traits.model if traits else "") or None,
         "precision": (traits.precision if traits else "") or None,
         "model_revision": traits.revision if traits else None,
-        "hot_worker": hot,
+        "hot_worker": next((state for state, holds in states.items() if holds), "loading"),
         "hot_worker_loaded": pool.is_hot,
         "hot_worker_error": pool.reason or None,
         "engine_ready": pool.is_ready,

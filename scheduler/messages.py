@@ -217,7 +217,8 @@ class View:
 
     words: of the waiting jobs. word_s: seconds of a slot that a word takes, 0 as long as none was spoken.
     drain_s: seconds until all is made that a new job would wait for. busy: slots with a task in them.
-    is_ready: a job would be spoken now. is_hopeless: the hot worker does not start. reason: why it is not there.
+    is_ready: a job would be spoken now. is_hot: the hot worker has loaded; is_unloaded: it went for want of
+    work; is_hopeless: it does not start. reason: why it is not there.
     start_s: seconds that a worker takes to start; is_start_known: as seen, not as the backend promised.
     cold_active, cold_loading, cold_wanted: cold workers that work, that load, and how many more the queue is worth.
     cold_cap: of them at most. cold_bytes: memory that one more needs. room_bytes: what is free for it.
@@ -234,6 +235,7 @@ class View:
     slots: int
     is_ready: bool
     is_hot: bool
+    is_unloaded: bool
     is_hopeless: bool
     restarts: int
     reason: str

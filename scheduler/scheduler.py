@@ -160,6 +160,7 @@ class Scheduler:
             slots=self._fleet.slots,
             is_ready=supervisor.is_unloaded or self._fleet.slots > 0,
             is_hot=bool(hot and hot.slots and hot.is_of_use),
+            is_unloaded=supervisor.is_unloaded,
             is_hopeless=self._is_hopeless,
             restarts=supervisor.restarts,
             reason=supervisor.reason,

@@ -1,0 +1,173 @@
+"""What supervisors and pollers see while the server loads, works, is full, and has lost its worker."""
+
+import signal
+import threading
+import time
+
+import httpx
+import psutil
+import pytest
+
+from harness.server import Server, running_server
+
+TONES = "tone_backend:make"
+PROBES = ["/health", "/ready", "/live"]
+SLOW = "slow " * 100
+
+
+def statuses(server: Server) -> dict[str, int]:
+    """The status of each probe, the same by GET and by HEAD, and soon."""
+    told = {}
+    for path in PROBES:
+        began = time.monotonic()
+        told[path] = server.http.get(path).status_code
+        assert server.http.head(path).status_code == told[path]
+        assert time.monotonic() - began < 0.5  # at the median far less; this machine has other things to do
+    return told
+
+
+def names(value: object, prefix: str = "") -> set[str]:
+    """All field names in a document; those of list items once."""
+    if isinstance(value, dict):
+        return set().union(*({prefix + name} | names(item, f"{prefix}{name}.") for name, item in value.items()))
+    if isinstance(value, list):
+        return set().union(*(names(item, prefix) for item in value))
+    return set()
+
+
+def asking(server: Server, count: int) -> list[threading.Thread]:
+    def ask() -> None:
+        httpx.post(f"{server.url}/v1/audio/speech", json={"input": SLOW, "response_format": "wav"}, timeout=60)
+
+    threads = [threading.Thread(target=ask) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def test_probes_tell_loading_from_ready_and_the_fields_are_always_the_same(tmp_path):
+    server = Server(tmp_path, TTS_BACKEND="tone_backend:make_slow_to_load")
+    try:
+        server.wait_until("/live")
+        assert statuses(server) == {"/live": 200, "/health": 200, "/ready": 503}
+        loading = server.health()
+        assert loading["status"] == "loading"
+        assert loading["hot_worker"] == "loading"
+        assert not loading["engine_ready"]
+        assert loading["routing"]["accepts_requests"]  # they wait for the model
+        server.wait_until()
+        assert statuses(server) == {"/live": 200, "/health": 200, "/ready": 200}
+        ready = server.health()
+        assert ready["status"] == "ok"
+        assert ready["hot_worker_loaded"]
+        assert ready["hot_worker_error"] is None
+        assert ready["voices_loaded"] > 0
+        assert names(loading) == names(ready)
+    finally:
+        server.stop()
+
+
+def test_a_full_server_says_so_and_what_it_did_is_counted(tmp_path):
+    with running_server(tmp_path, TTS_BACKEND=TONES, MAX_QUEUE_LENGTH="2") as server:
+        idle = server.health()
+        assert idle["routing"] == {"load_score": 0.0, "accepts_requests": True}
+        assert idle["smart_routing"]["ema_spw"] == 0
+        threads = asking(server, 4)
+        while server.health()["smart_routing"]["queue_depth"] < 2:
+            time.sleep(0.01)
+        full = server.health()
+        assert full["status"] == "saturated"
+        assert not full["routing"]["accepts_requests"]
+        assert 0 < full["routing"]["load_score"] < 1
+        assert full["smart_routing"]["queue_words"] == 200
+        assert full["smart_routing"]["queue_drain_estimate_seconds"] > 1
+        assert full["metrics"]["in_flight"] == 4
+        assert statuses(server)["/ready"] == 200  # what it has it serves
+        assert server.speak(SLOW).status_code == 503
+        for thread in threads:
+            thread.join()
+        done = server.health()
+        assert done["metrics"] == {
+            "in_flight": 0,
+            "total_completed": 4,
+            "total_errors": 0,
+            "total_cancelled": 0,
+            "total_rejected": 1,
+        }
+        assert 0.02 < done["smart_routing"]["ema_spw"] < 0.2  # 0.05 s a word
+        assert done["smart_routing"]["cold_start_calibrated"]
+        (worker,) = done["workers"]
+        assert (worker["kind"], worker["state"], worker["device"], worker["slots"]) == ("hot", "idle", "cpu", 2)
+        assert worker["pid"] == server.workers[0].pid
+        assert worker["jobs"] >= 4
+
+
+def test_a_server_whose_worker_died_is_not_ready_says_why_and_heals(tmp_path):
+    with running_server(tmp_path, TTS_BACKEND="tone_backend:make_slow_to_load") as server:
+        server.workers[0].kill()
+        until_told = time.monotonic() + 5
+        while server.http.get("/ready").status_code == 200:
+            assert time.monotonic() < until_told
+        assert statuses(server) == {"/live": 200, "/health": 200, "/ready": 503}
+        assert server.http.get("/ready").json()["reason"]
+        assert server.health()["hot_worker_error"]
+        server.wait_until()
+        assert server.health()["hot_worker_error"] is None
+        assert server.health()["worker_restarts"] == 1
+
+
+def test_an_idle_hot_worker_is_unloaded_where_that_is_wanted_and_comes_back_for_its_first_caller(tmp_path):
+    with running_server(tmp_path, TTS_BACKEND=TONES, HOT_IDLE_TIMEOUT="0.5") as server:
+        _, alive = psutil.wait_procs(server.workers, timeout=5)
+        assert not alive
+        assert statuses(server) == {"/live": 200, "/health": 200, "/ready": 200}
+        assert server.health()["hot_worker"] == "unloaded"
+        began = time.monotonic()
+        assert server.speak("one two three").status_code == 200
+        assert time.monotonic() - began < 5
+        assert server.health()["metrics"]["total_errors"] == 0
+
+
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
+def test_a_server_that_is_told_to_stop_finishes_what_it_has_and_ends_with_0(tmp_path, signal_name):
+    with running_server(tmp_path, TTS_BACKEND=TONES) as server:
+        answers = []
+
+        def ask() -> None:
+            answers.append(httpx.post(f"{server.url}/v1/audio/speech", json={"input": SLOW}, timeout=60))
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]  # one more than there are slots
+        for thread in threads:
+            thread.start()
+        while server.health()["jobs"] < 3:
+            time.sleep(0.01)
+        server.process.send_signal(getattr(signal, signal_name))
+        for thread in threads:
+            thread.join()
+        assert [answer.status_code for answer in answers] == [200, 200, 200]
+        assert server.process.wait(10) == 0
+
+
+def test_what_is_not_finished_in_time_is_told_so_and_the_server_ends_all_the_same(tmp_path):
+    with running_server(tmp_path, TTS_BACKEND=TONES, DRAIN_SECONDS="1") as server:
+        answers = []
+
+        def ask(text: str) -> None:
+            try:
+                answers.append(httpx.post(f"{server.url}/v1/audio/speech", json={"input": text}, timeout=60))
+            except httpx.RemoteProtocolError:
+                answers.append(None)
+
+        threads = [threading.Thread(target=ask, args=("slow " * 400,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while server.health()["jobs"] < 4:
+            time.sleep(0.01)
+        began = time.monotonic()
+        server.process.terminate()
+        for thread in threads:
+            thread.join()
+        assert server.process.wait(10) == 0
+        assert 0.9 < time.monotonic() - began < 5
+        told = [None if answer is None else answer.status_code for answer in answers]
+        assert sorted(told, key=str) == [503, 503, None, None]  # two had no sound yet; two broke off
