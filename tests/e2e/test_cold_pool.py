@@ -13,13 +13,13 @@ pytestmark = pytest.mark.slow
 
 TEXTS = (
     "One.",
-    "Two apples.",
-    "Three blue boats.",
-    "Four men wait.",
-    "Five birds flew south.",
-    "Six small cups.",
-    "Seven open doors.",
-    "Eight more weeks of winter.",
+    "Apples.",
+    "Blue boats.",
+    "Men wait.",
+    "South.",
+    "Small cups.",
+    "Open the doors.",
+    "Winter.",
 )
 COUNT = 160
 

@@ -53,7 +53,7 @@ class Storm:
         chance = random.Random(number)
         while not self.is_over:
             which, is_streamed = chance.randrange(len(TEXTS)), chance.random() < 0.5
-            # What was aboard twice is refused for minutes, and there are few texts here: a speed makes each of them new.
+            # What was aboard twice is refused for minutes, and there are few texts here: a speed makes each new.
             began = time.monotonic()
             end, pcm = self.ask(TEXTS[which], round(chance.uniform(1, 1.005), 8), is_streamed=is_streamed)
             self.longest_s = max(self.longest_s, time.monotonic() - began)

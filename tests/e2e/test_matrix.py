@@ -179,33 +179,32 @@ def assert_well(server: Server, following: np.ndarray) -> None:
     assert likeness(shape(Client(server, "plain", NEXT).start().wait().pcm), following) > SAME
 
 
-each_kind = pytest.mark.parametrize("kind", KINDS)
 each_moment = pytest.mark.parametrize("moment", MOMENTS)
 
 
-@each_kind
 @each_moment
-def test_a_client_that_leaves_is_forgotten(slow_server, whole, following, kind, moment):
+def test_clients_that_leave_are_forgotten(slow_server, whole, following, moment):
     before = slow_server.health()["metrics"]["total_errors"]
-    with at(moment, slow_server, kind) as (client,):
-        client.leave()
-        client.wait()
-    assert_right(client, whole)
+    with at(moment, slow_server, *KINDS) as clients:
+        for client in clients:
+            client.leave()
+        for client in clients:
+            assert_right(client.wait(), whole)
     assert_well(slow_server, following)
     assert slow_server.health()["metrics"]["total_errors"] == before
 
 
-@each_kind
 @pytest.mark.parametrize("moment", ["queued", "before audio"])
-def test_the_time_for_a_first_sound_runs_out(hasty_server, kind, moment):
-    with at(moment, hasty_server, kind) as (client,):
-        client.wait()
-    assert client.status == 504
-    assert json.loads(client.data)["error"]["code"] == "deadline_exceeded"
+def test_the_time_for_a_first_sound_runs_out(hasty_server, moment):
+    with at(moment, hasty_server, *KINDS) as clients:
+        for client in clients:
+            client.wait()
+            assert client.status == 504
+            assert json.loads(client.data)["error"]["code"] == "deadline_exceeded"
     assert hasty_server.wait_until_idle() < FREE_S
 
 
-@each_kind
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_reader_that_stalls_for_too_long_is_let_go(curt_server, kind):
     before = curt_server.health()["metrics"]["total_cancelled"]
     client = Client(curt_server, kind, "tone " * 6000)
@@ -217,18 +216,18 @@ def test_a_reader_that_stalls_for_too_long_is_let_go(curt_server, kind):
     assert curt_server.wait_until_idle() < FREE_S
 
 
-@each_kind
 @each_moment
-def test_the_worker_is_killed(slow_server, whole, following, kind, moment):
-    with at(moment, slow_server, kind) as (client,):
+def test_the_worker_is_killed(slow_server, whole, following, moment):
+    with at(moment, slow_server, *KINDS) as clients:
         for worker in slow_server.workers:
             worker.kill()
-        client.go_on.set()
-        client.wait()
-    assert_right(client, whole)
-    if moment in ("queued", "before audio"):
-        assert client.status == 200  # nothing had left: it was spoken again
-        assert not client.is_broken
+        for client in clients:
+            client.go_on.set()
+        for client in clients:
+            assert_right(client.wait(), whole)
+            if moment in ("queued", "before audio"):
+                assert client.status == 200  # nothing had left: it was spoken again
+                assert not client.is_broken
     assert_well(slow_server, following)
 
 
@@ -241,8 +240,7 @@ def test_the_server_is_told_to_stop(tmp_path, whole, moment):
         for client in clients:
             client.go_on.set()
         for client in clients:
-            client.wait()
-            assert_right(client, whole)
+            assert_right(client.wait(), whole)
             assert client.status == 200
             assert not client.is_broken
         if moment != "queued":  # there, those who block the way are still at it
