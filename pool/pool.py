@@ -126,6 +126,7 @@ class Pool:
         self._sinks: dict[int, Sink] = {}
         self._job_ids = count(1)
         self._traits: Traits | None = None
+        self._read_memory_at = clock.now()
         self._changed = asyncio.Event()
         self._wake: asyncio.TimerHandle | None = None
         self._closing = asyncio.Event()
@@ -153,10 +154,9 @@ class Pool:
 
     async def _watch_memory(self, memory: Probe) -> None:
         """Tell the scheduler what is free, more often where that may decide something."""
-        read_at = -IDLE_MEMORY_INTERVAL_S
         while not self._closing.is_set():
-            if self._scheduler.wants_memory or self._clock.now() - read_at >= IDLE_MEMORY_INTERVAL_S:
-                read_at = self._clock.now()
+            if self._scheduler.wants_memory or self._clock.now() >= self._read_memory_at:
+                self._read_memory_at = self._clock.now() + IDLE_MEMORY_INTERVAL_S
                 try:
                     self.tell(await asyncio.to_thread(memory.read, self.pids))
                 except Exception as error:  # a driver that fails must not end the server; no worker comes meanwhile
@@ -313,7 +313,8 @@ class Pool:
 
     def _hear_ready(self, link: "_Link", traits: Traits) -> None:
         self.tell(Ready(link.worker, traits.slots, traits.priors, traits.gains_from_processes, traits.batches))
-        seconds = self._clock.now() - link.started
+        now = self._read_memory_at = self._clock.now()  # it holds more now than when it was last looked at
+        seconds = now - link.started
         self._events.worker_ready(link.worker, seconds=seconds, slots=traits.slots)
         self._signal()
 

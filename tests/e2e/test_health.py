@@ -100,6 +100,7 @@ def test_a_full_server_says_so_and_what_it_did_is_counted(tmp_path):
         assert (worker["kind"], worker["state"], worker["device"], worker["slots"]) == ("hot", "idle", "cpu", 2)
         assert worker["pid"] == server.workers[0].pid
         assert worker["jobs"] >= 4
+        assert 0.02 < worker["memory_gb"] < 1
 
 
 def test_a_server_whose_worker_died_is_not_ready_says_why_and_heals(tmp_path):

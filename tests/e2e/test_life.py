@@ -56,7 +56,7 @@ def test_a_neighbour_does_not_notice_that_a_client_leaves(server):
         assert staying.result().content == alone
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 0.2, 0.8, 1.5])
+@pytest.mark.parametrize("delay_s", [0.2, 1.5])
 def test_a_worker_killed_at_any_moment_gives_all_of_the_audio_or_an_error(server, delay_s):
     text = f"{SHORT} " * 5
     whole = server.speak(text, response_format="pcm").content
