@@ -6,7 +6,7 @@ A `.env` in the project folder is read too; the real environment wins; an empty 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -82,7 +82,15 @@ class PoolSettings(_Group):
     hot_queue_safety_factor: float = Field(
         0.8, ge=0, description="How many times its own start a cold worker must save before it is started."
     )
-    min_cold_ram_gb: float = Field(1.0, ge=0, description="Free memory in GiB without which no cold worker is started.")
+    tts_device: Literal["auto", "cpu", "gpu"] = Field(
+        "auto", description="Where workers run: auto (where the engine belongs), cpu, or gpu (NVIDIA)."
+    )
+    min_cold_ram_gb: float = Field(
+        1.0, ge=0, description="Free memory in GiB without which no cold worker is started, where there is no GPU."
+    )
+    min_cold_vram_gb: float = Field(
+        2.5, ge=0, description="Free memory of a GPU in GiB without which no cold worker is started on it."
+    )
     stream_on_cold: bool = Field(False, description="Let cold workers speak streams too.")
     hot_idle_timeout: float = Field(
         0.0, ge=0, description="Seconds without work after which the hot worker is unloaded too. 0: never."

@@ -16,14 +16,14 @@ from core.errors import CloningNotSupported, InvalidValue, Overloaded, Unavailab
 from core.events import Events
 from core.settings import PoolSettings, Settings
 from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
-from pool.memory import MainMemory
+from pool.memory import open_memory
 from pool.pool import Pool
 from pool.process import WorkerSpec
 from scheduler.admission import Limits
 from scheduler.autoscaler import ColdPool
 from scheduler.estimator import estimated_s
 from scheduler.job import JobSpec
-from scheduler.messages import View
+from scheduler.messages import CPU, View
 from scheduler.scheduler import Scheduler
 from scheduler.watchdog import Patience
 from synthesis.stream import AudioStream
@@ -264,7 +264,7 @@ class Synthesizer:
         await self._pool.close()
 
 
-def _cold_pool(settings: PoolSettings) -> ColdPool:
+def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
     return ColdPool(
         size=settings.cold_pool_size,
         idle_s=settings.cold_worker_idle_timeout,
@@ -273,7 +273,7 @@ def _cold_pool(settings: PoolSettings) -> ColdPool:
         safety=settings.hot_queue_safety_factor,
         streams=settings.stream_on_cold,
         hot_idle_s=settings.hot_idle_timeout,
-        least_bytes=int(settings.min_cold_ram_gb * 2**30),
+        least_bytes=int((settings.min_cold_ram_gb if device == CPU else settings.min_cold_vram_gb) * 2**30),
     )
 
 
@@ -285,13 +285,15 @@ async def open_synthesizer(
     clock = clock or SystemClock()
     backend = resolve(settings.pool.tts_backend)
     spec = WorkerSpec(backend, settings.options(backend))
+    memory, device = open_memory(on_gpu=settings.pool.tts_device == "gpu")
     scheduler = Scheduler(
         lead_s=settings.pool.stream_lead_s,
         limits=Limits(settings.pool.max_queue_length, settings.pool.max_queue_seconds, settings.pool.deadline_seconds),
-        cold=_cold_pool(settings.pool),
+        cold=_cold_pool(settings.pool, device),
+        device=device,
         patience=Patience(task_s=settings.pool.hang_seconds),
     )
-    pool = Pool(spec, scheduler, clock=clock, events=events, memory=MainMemory())
+    pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory)
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads:
         synthesizer = Synthesizer(settings, pool, backend=backend, clock=clock, events=events, threads=threads)
         events.server_started(backend=backend)
