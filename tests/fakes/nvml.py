@@ -27,29 +27,29 @@ class FakeNvml:
     def __init__(self, *gpus: Gpu) -> None:
         self.gpus = gpus
 
-    def nvmlInitWithFlags(self, flags: int) -> int:  # noqa: N802
+    def nvmlInitWithFlags(self, flags: int) -> int:
         return pynvml.NVML_SUCCESS
 
-    def nvmlDeviceGetCount_v2(self, count: Any) -> int:  # noqa: N802
+    def nvmlDeviceGetCount_v2(self, count: Any) -> int:
         count._obj.value = len(self.gpus)
         return pynvml.NVML_SUCCESS
 
-    def nvmlDeviceGetHandleByIndex_v2(self, index: Any, device: Any) -> int:  # noqa: N802
+    def nvmlDeviceGetHandleByIndex_v2(self, index: Any, device: Any) -> int:
         ctypes.cast(ctypes.pointer(device._obj), ctypes.POINTER(ctypes.c_void_p))[0] = index.value + 1
         return pynvml.NVML_SUCCESS
 
-    def nvmlDeviceGetUUID(self, device: Any, uuid: Any, length: Any) -> int:  # noqa: N802
+    def nvmlDeviceGetUUID(self, device: Any, uuid: Any, length: Any) -> int:
         uuid.value = self._gpu(device).uuid.encode()
         return pynvml.NVML_SUCCESS
 
-    def nvmlDeviceGetMemoryInfo(self, device: Any, memory: Any) -> int:  # noqa: N802
+    def nvmlDeviceGetMemoryInfo(self, device: Any, memory: Any) -> int:
         gpu = self._gpu(device)
         if gpu.is_lost:
             return pynvml.NVML_ERROR_GPU_IS_LOST
         memory._obj.free, memory._obj.total, memory._obj.used = gpu.free, gpu.total, gpu.total - gpu.free
         return pynvml.NVML_SUCCESS
 
-    def nvmlDeviceGetComputeRunningProcesses_v3(self, device: Any, count: Any, found: Any) -> int:  # noqa: N802
+    def nvmlDeviceGetComputeRunningProcesses_v3(self, device: Any, count: Any, found: Any) -> int:
         used = self._gpu(device).used
         if found is None or count._obj.value < len(used):
             count._obj.value = len(used)
@@ -60,7 +60,7 @@ class FakeNvml:
             found[place].usedGpuMemory = pynvml.NVML_VALUE_NOT_AVAILABLE_ulonglong.value if size is None else size
         return pynvml.NVML_SUCCESS
 
-    def nvmlErrorString(self, code: int) -> bytes:  # noqa: N802
+    def nvmlErrorString(self, code: int) -> bytes:
         return b"an error of the driver"
 
     def _gpu(self, device: Any) -> Gpu:
