@@ -144,8 +144,9 @@ class Scheduler:
 
     def view(self, now: float) -> View:
         """A frozen look at the whole."""
-        load = self._load(now)
         supervisor = self._supervisor
+        demand = self._demand()
+        load = weigh(self._jobs.values(), demand, supervisor, now)
         hot = self._fleet.hot
         cold = self._fleet.of(WorkerKind.COLD)
         loading = sum(worker.state is WorkerState.STARTING for worker in cold)
@@ -161,14 +162,14 @@ class Scheduler:
             is_ready=supervisor.is_unloaded or self._fleet.slots > 0,
             is_hot=bool(hot and hot.slots and hot.is_of_use),
             is_unloaded=supervisor.is_unloaded,
-            is_hopeless=self._is_hopeless,
+            is_hopeless=supervisor.is_hopeless,
             restarts=supervisor.restarts,
             reason=supervisor.reason,
             start_s=self._fleet.start_s(self._fleet.home),
             is_start_known=self._fleet.is_start_known,
             cold_active=len(cold) - loading,
             cold_loading=loading,
-            cold_wanted=supervisor.scaler.wanted(self._demand()),
+            cold_wanted=supervisor.scaler.wanted(demand),
             cold_cap=supervisor.scaler.size,
             cold_bytes=supervisor.scaler.need_bytes,
             room_bytes=supervisor.ledger.most_bytes(),
@@ -184,12 +185,12 @@ class Scheduler:
         job = self._jobs[spec.id] = Job(spec, now, self._limits.deadline(now, spec.max_wait_s))
         job.estimate_s = min(AHEAD_S, remaining_s(job, self._fleet, AHEAD_S))
         self._queue.add(job)
-        return self._give_up() if self._is_hopeless else []
+        return self._give_up() if self._supervisor.is_hopeless else []
 
     def _refusal(self, spec: JobSpec, now: float) -> SpeechError | None:
         if self._is_convicted(spec, now):
             return SynthesisFailed("This text has ended the speech engine twice within the last minutes.")
-        if self._is_hopeless:
+        if self._supervisor.is_hopeless:
             return None  # it is told so itself
         load = self._load(now)
         return check(self._limits, load, self._forecast_s(spec, load), spec.max_wait_s)
@@ -269,19 +270,18 @@ class Scheduler:
             if run.is_suspect and not run.has_sounded:
                 self._convicts[_words(job.spec, run.task.utterance)] = now + CONVICTION_S
                 error = SynthesisFailed("The speech engine stopped twice while it was to speak this text.")
-                commands += [*self._end(job, JobState.FAILED), Fail(job.spec.id, error)]
+                commands += self._fail(job, error)
             else:
                 job.suspects.add(index)
                 commands += self._again(job, index, SynthesisFailed("The speech engine stopped while it was speaking."))
-        return commands + (self._give_up() if self._is_hopeless else [])
+        return commands + (self._give_up() if self._supervisor.is_hopeless else [])
 
     def _tick(self, tick: Tick, now: float) -> list[Command]:
         self._supervisor.watchdog.forgive(tick.late_s)
         commands: list[Command] = list(self._supervisor.kill_hung(now))
         late = [job for job in self._jobs.values() if job.gives_up_at is not None and job.gives_up_at <= now]
         for job in late:
-            error = DeadlineExceeded(f"No sound within {now - job.submitted_at:.0f} s.")
-            commands += [*self._end(job, JobState.FAILED), Fail(job.spec.id, error)]
+            commands += self._fail(job, DeadlineExceeded(f"No sound within {now - job.submitted_at:.0f} s."))
         return commands
 
     # --- steps
@@ -290,10 +290,13 @@ class Scheduler:
         """Run an utterance once more, or fail its job with `error` where that is not possible."""
         job.stop(index)
         if index in job.released or job.runs[index] >= MAX_RUNS:
-            return [*self._end(job, JobState.FAILED), Fail(job.spec.id, error)]
+            return self._fail(job, error)
         job.waiting.append(index)
         job.waiting.sort()
         return [Restart(job.spec.id, index)]
+
+    def _fail(self, job: Job, error: SpeechError) -> list[Command]:
+        return [*self._end(job, JobState.FAILED), Fail(job.spec.id, error)]
 
     def _end(self, job: Job, state: JobState) -> list[Command]:
         """Take a job off the list; tasks of it that still run are told to stop."""
@@ -308,18 +311,13 @@ class Scheduler:
         self._queue.remove(job)
         return commands
 
-    @property
-    def _is_hopeless(self) -> bool:
-        return self._supervisor.is_hopeless
-
     def _give_up(self) -> list[Command]:
         """The hot worker does not start: end what no cold one works for."""
         commands: list[Command] = []
         for job in list(self._jobs.values()):
             if not job.running and not (self._fleet.slots and self._may_run_cold(job)):
-                commands += self._end(job, JobState.FAILED)
                 error = Unavailable(f"The speech engine does not start: {self._supervisor.reason}")
-                commands.append(Fail(job.spec.id, error))
+                commands += self._fail(job, error)
         return commands
 
     def _is_convicted(self, spec: JobSpec, now: float) -> bool:

@@ -3,12 +3,14 @@
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import psutil
 import pytest
 
-from harness.server import Server, running_server
+from harness.server import Server, running_server, until
 
 TONES = "tone_backend:make"
 PROBES = ["/health", "/ready", "/live"]
@@ -35,14 +37,26 @@ def names(value: object, prefix: str = "") -> set[str]:
     return set()
 
 
-def asking(server: Server, count: int) -> list[threading.Thread]:
+@contextmanager
+def asking(server: Server, count: int, text: str = SLOW, **fields: str) -> Iterator[list[int | None]]:
+    """So many clients at once, while the block runs; the status of each when it is over, None where it broke off."""
+    told: list[int | None] = []
+
     def ask() -> None:
-        httpx.post(f"{server.url}/v1/audio/speech", json={"input": SLOW, "response_format": "wav"}, timeout=60)
+        try:
+            body = {"input": text, **fields}
+            told.append(httpx.post(f"{server.url}/v1/audio/speech", json=body, timeout=60).status_code)
+        except httpx.RemoteProtocolError:
+            told.append(None)
 
     threads = [threading.Thread(target=ask) for _ in range(count)]
     for thread in threads:
         thread.start()
-    return threads
+    try:
+        yield told
+    finally:
+        for thread in threads:
+            thread.join()
 
 
 def test_probes_tell_loading_from_ready_and_the_fields_are_always_the_same(tmp_path):
@@ -72,20 +86,17 @@ def test_a_full_server_says_so_and_what_it_did_is_counted(tmp_path):
         idle = server.health()
         assert idle["routing"] == {"load_score": 0.0, "accepts_requests": True}
         assert idle["smart_routing"]["ema_spw"] == 0
-        threads = asking(server, 4)
-        while server.health()["smart_routing"]["queue_depth"] < 2:
-            time.sleep(0.01)
-        full = server.health()
+        with asking(server, 4, response_format="wav"):
+            until(lambda: server.health()["smart_routing"]["queue_depth"] == 2)
+            full = server.health()
+            assert statuses(server)["/ready"] == 200  # what it has it serves
+            assert server.speak(SLOW).status_code == 503
         assert full["status"] == "saturated"
         assert not full["routing"]["accepts_requests"]
         assert 0 < full["routing"]["load_score"] < 1
         assert full["smart_routing"]["queue_words"] == 100
         assert full["smart_routing"]["queue_drain_estimate_seconds"] > 0.5
         assert full["metrics"]["in_flight"] == 4
-        assert statuses(server)["/ready"] == 200  # what it has it serves
-        assert server.speak(SLOW).status_code == 503
-        for thread in threads:
-            thread.join()
         done = server.health()
         assert done["metrics"] == {
             "in_flight": 0,
@@ -106,9 +117,7 @@ def test_a_full_server_says_so_and_what_it_did_is_counted(tmp_path):
 def test_a_server_whose_worker_died_is_not_ready_says_why_and_heals(tmp_path):
     with running_server(tmp_path, TTS_BACKEND="tone_backend:make_slow_to_load") as server:
         server.workers[0].kill()
-        until_told = time.monotonic() + 5
-        while server.http.get("/ready").status_code == 200:
-            assert time.monotonic() < until_told
+        until(lambda: server.http.get("/ready").status_code != 200, 5)
         assert statuses(server) == {"/live": 200, "/health": 200, "/ready": 503}
         assert server.http.get("/ready").json()["reason"]
         assert server.health()["hot_worker_error"]
@@ -132,43 +141,19 @@ def test_an_idle_hot_worker_is_unloaded_where_that_is_wanted_and_comes_back_for_
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
 def test_a_server_that_is_told_to_stop_finishes_what_it_has_and_ends_with_0(tmp_path, signal_name):
     with running_server(tmp_path, TTS_BACKEND=TONES) as server:
-        answers = []
-
-        def ask() -> None:
-            answers.append(httpx.post(f"{server.url}/v1/audio/speech", json={"input": SLOW}, timeout=60))
-
-        threads = [threading.Thread(target=ask) for _ in range(3)]  # one more than there are slots
-        for thread in threads:
-            thread.start()
-        while server.health()["jobs"] < 3:
-            time.sleep(0.01)
-        server.process.send_signal(getattr(signal, signal_name))
-        for thread in threads:
-            thread.join()
-        assert [answer.status_code for answer in answers] == [200, 200, 200]
+        with asking(server, 3) as told:  # one more than there are slots
+            until(lambda: server.health()["jobs"] == 3)
+            server.process.send_signal(getattr(signal, signal_name))
+        assert told == [200, 200, 200]
         assert server.process.wait(10) == 0
 
 
 def test_what_is_not_finished_in_time_is_told_so_and_the_server_ends_all_the_same(tmp_path):
     with running_server(tmp_path, TTS_BACKEND=TONES, DRAIN_SECONDS="1") as server:
-        answers = []
-
-        def ask(text: str) -> None:
-            try:
-                answers.append(httpx.post(f"{server.url}/v1/audio/speech", json={"input": text}, timeout=60))
-            except httpx.RemoteProtocolError:
-                answers.append(None)
-
-        threads = [threading.Thread(target=ask, args=("slow " * 400,)) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        while server.health()["jobs"] < 4:
-            time.sleep(0.01)
-        began = time.monotonic()
-        server.process.terminate()
-        for thread in threads:
-            thread.join()
+        with asking(server, 4, "slow " * 400) as told:
+            until(lambda: server.health()["jobs"] == 4)
+            began = time.monotonic()
+            server.process.terminate()
         assert server.process.wait(10) == 0
         assert 0.9 < time.monotonic() - began < 5
-        told = [None if answer is None else answer.status_code for answer in answers]
         assert sorted(told, key=str) == [503, 503, None, None]  # two had no sound yet; two broke off

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from gauges.likeness import SAME, is_beginning, likeness, shape
-from harness.server import Server, running_server
+from harness.server import Server, running_server, until
 
 SECONDS = float(os.environ.get("KILL_SECONDS", "60"))
 CLIENTS = 5
@@ -96,10 +96,7 @@ def test_whatever_is_killed_nobody_hears_anything_wrong_and_all_slots_come_back(
         assert set(storm.told) <= {"200", "500", "broken off"}
         assert storm.longest_s < LONGEST_S / 2
         assert server.wait_until_idle(30) < 30
-        deadline = time.monotonic() + 30
-        while server.health()["slots"] != {"total": 1, "busy": 0} or len(server.workers) != 1:
-            assert time.monotonic() < deadline, server.health()
-            time.sleep(0.1)
+        until(lambda: server.health()["slots"] == {"total": 1, "busy": 0} and len(server.workers) == 1, 30)
         end, pcm = storm.ask(TEXTS[0], 1.0, is_streamed=True)
         assert end == "200"
         assert likeness(shape(pcm), storm.known[0]) > SAME

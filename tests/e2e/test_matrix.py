@@ -9,7 +9,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from gauges.likeness import SAME, is_beginning, likeness, shape
-from harness.server import Server, running_server
+from harness.server import Server, running_server, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -129,13 +129,6 @@ def whole(slow_server) -> bytes:
 def following(slow_server) -> np.ndarray:
     """What the next client is to hear."""
     return shape(Client(slow_server, "plain", NEXT).start().wait().pcm)
-
-
-def until(claim: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    began = time.monotonic()
-    while not claim():
-        assert time.monotonic() - began < timeout_s, "it never came to hold"
-        time.sleep(0.005)
 
 
 def is_told(clients: list[Client]) -> bool:

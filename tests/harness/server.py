@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -95,6 +95,14 @@ def running_server(folder: Path, **environment: str) -> Iterator[Server]:
         yield server
     finally:
         server.stop()
+
+
+def until(claim: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    """Wait until `claim()` holds."""
+    began = time.monotonic()
+    while not claim():
+        assert time.monotonic() - began < timeout_s, "it never came to hold"
+        time.sleep(0.005)
 
 
 def free_port() -> int:
