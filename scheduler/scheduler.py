@@ -263,9 +263,9 @@ class Scheduler:
             return []
         commands: list[Command] = []
         for run in worker.running.values():
-            if run.is_cancelled:
+            job, index = self._jobs.get(run.task.job), run.task.utterance.index
+            if job is None or run.is_cancelled:  # gone, perhaps just now, with another of its utterances
                 continue
-            job, index = self._jobs[run.task.job], run.task.utterance.index
             job.fled = job.fled or worker.kind is WorkerKind.COLD
             if run.is_suspect and not run.has_sounded:
                 self._convicts[_words(job.spec, run.task.utterance)] = now + CONVICTION_S

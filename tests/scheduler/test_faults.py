@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import DeadlineExceeded, SynthesisFailed, Unavailable
-from core.speech import Priors, Reference, Utterance
+from core.speech import OPENING_UTTERANCES, Priors, Reference, Utterance
 from scheduler.admission import Limits
 from scheduler.autoscaler import ColdPool
 from scheduler.job import JobSpec
@@ -111,6 +111,22 @@ def test_a_suspect_of_a_dead_cold_worker_gets_the_hot_one_once_that_is_empty():
     assert jobs(scheduler.handle(Finished(1, 2, 1.0), 2.1)) == [3]
     assert jobs(scheduler.handle(Finished(1, 5, 1.0), 2.2)) == [4]
     assert jobs(scheduler.handle(Finished(1, 6, 1.0), 2.3)) == [5, 6]
+
+
+def test_a_job_with_two_utterances_aboard_that_cannot_go_on_takes_nobody_along():
+    scheduler = ready(slots=3)
+    parts = tuple(Utterance(index, "some words", "en") for index in range(6))
+    said = scheduler.handle(Submitted(JobSpec(parts, Reference("alloy"), id=1)), 0.0)
+    for index in range(OPENING_UTTERANCES):
+        scheduler.handle(FirstAudio(1, index), 0.0)
+        said = scheduler.handle(Finished(1, tasks(said)[0], 1.0), 0.0)
+    assert jobs(said) == [1, 1, 1]
+    submit(scheduler, spec(2), now=0.1)
+    assert jobs(scheduler.handle(Finished(1, tasks(said)[2], 1.0), 0.2)) == [2]
+    scheduler.handle(FirstAudio(1, 3), 0.3)
+    died = scheduler.handle(Died(1), 0.5)
+    assert jobs(died, Fail) == [1]
+    assert jobs(died, Restart) == [2]
 
 
 def test_a_suspect_whose_client_left_holds_nobody_up():
