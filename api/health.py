@@ -14,16 +14,16 @@ router = APIRouter()
 RETRY_S = 1
 """How soon a client that finds the server not ready may ask again."""
 
-Handler = TypeVar("Handler", bound=Callable[..., Any])
+Route = TypeVar("Route", bound=Callable[..., Any])
 
 
-def _probe(path: str) -> Callable[[Handler], Handler]:
+def _probe(path: str) -> Callable[[Route], Route]:
     """A route for GET and HEAD, listed once."""
 
-    def add(handler: Handler) -> Handler:
-        router.add_api_route(path, handler, methods=["GET", "HEAD"], include_in_schema=False)
-        router.add_api_route(path, handler, methods=["GET"])
-        return handler
+    def add(route: Route) -> Route:
+        router.add_api_route(path, route, methods=["GET", "HEAD"], include_in_schema=False)
+        router.add_api_route(path, route, methods=["GET"])
+        return route
 
     return add
 
@@ -88,7 +88,7 @@ def _told(status: Status) -> dict[str, Any]:
         "hot_worker_loaded": pool.is_hot,
         "hot_worker_error": pool.reason or None,
         "engine_ready": pool.is_ready,
-        "cold_workers_active": pool.cold_active,
+        "cold_workers_active": pool.cold.active,
         "voices_loaded": len(status.voices),
         "default_voice": status.voices[0].id,
         "uptime_s": round(status.uptime_s, 1),
@@ -118,18 +118,18 @@ def _smart_routing(status: Status) -> dict[str, Any]:
         "ema_spw": round(pool.word_s, 4),
         "cold_start_calibrated": pool.is_start_known,
         "cold_ema_start_seconds": round(pool.start_s, 2),
-        "queue_depth": pool.waiting,
+        "queue_depth": status.waiting,
         "queue_words": pool.words,
         "queue_drain_estimate_seconds": round(pool.drain_s, 1),
-        "pool_workers_active": pool.cold_active,
-        "pool_workers_loading": pool.cold_loading,
-        "pool_workers_optimal": pool.cold_active + pool.cold_loading + pool.cold_wanted,
-        "pool_size_cap": pool.cold_cap,
+        "pool_workers_active": pool.cold.active,
+        "pool_workers_loading": pool.cold.loading,
+        "pool_workers_optimal": pool.cold.active + pool.cold.loading + pool.cold.wanted,
+        "pool_size_cap": pool.cold.cap,
         "vram_free_gb": None,
         "cold_vram_ema_gb": None,
-        "vram_sufficient_for_cold": pool.room_bytes >= pool.cold_bytes,
+        "vram_sufficient_for_cold": pool.cold.room_bytes >= pool.cold.need_bytes,
         f"{kind}_free_gb": _gb(pool.memory.free_bytes) if pool.memory else None,
-        f"cold_{kind}_ema_gb": _gb(pool.cold_bytes),
+        f"cold_{kind}_ema_gb": _gb(pool.cold.need_bytes),
     }
 
 

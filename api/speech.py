@@ -86,6 +86,9 @@ class SpeechResponse(Response):
             stream = await self._synthesizer.speak(self._asked.speech)
             try:
                 await (self._send_stream if self._asked.speech.streamed else self._send_whole)(stream, send)
+            except (TimeoutError, asyncio.CancelledError):
+                stream.outcome = "cancelled"  # also where all of it was made: it did not reach its client
+                raise
             finally:
                 await stream.aclose()
         except SpeechError as error:

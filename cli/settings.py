@@ -4,12 +4,15 @@ import sys
 from typing import Any
 
 from core.settings import Settings, SettingsError, load_settings
+from pool.memory import open_memory
 
 
 def settings_or_exit(**overrides: Any) -> Settings:
     """The settings; with a bad one, prints a line for each field and ends with code 2. None overrides nothing."""
     try:
-        return load_settings(**{name: value for name, value in overrides.items() if value is not None})
+        settings = load_settings(**{name: value for name, value in overrides.items() if value is not None})
+        open_memory(on_gpu=settings.pool.tts_device == "gpu")  # a GPU that is not there is a bad value too
     except SettingsError as error:
         print(f"These settings cannot be used:\n{error}", file=sys.stderr)
         raise SystemExit(2) from None
+    return settings

@@ -8,13 +8,14 @@ import psutil
 import pynvml
 
 from core.cgroups import MEMBERSHIP, ROOT, groups
+from core.settings import SettingsError
 from scheduler.messages import CPU, DeviceMemory, Memory
 
 
 def open_memory(*, on_gpu: bool) -> "tuple[MainMemory | Gpus, str]":
     """Whose memory workers live on, and the device of the hot one: the GPU with most of it free, by UUID, or "cpu".
 
-    Raises NoGpu where a GPU is asked for and there is none.
+    Raises SettingsError where a GPU is asked for and there is none.
     """
     if not on_gpu:
         return MainMemory(), CPU
@@ -22,14 +23,10 @@ def open_memory(*, on_gpu: bool) -> "tuple[MainMemory | Gpus, str]":
         gpus = Gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
         devices = gpus.read({}).devices
     except pynvml.NVMLError as error:
-        raise NoGpu(f"TTS_DEVICE is gpu, and there is none to be found ({error}).") from None
+        raise SettingsError(f"TTS_DEVICE: gpu is asked for, and none is found ({error}).") from None
     if not devices:
-        raise NoGpu("TTS_DEVICE is gpu, and CUDA_VISIBLE_DEVICES leaves none.")
+        raise SettingsError("TTS_DEVICE: gpu is asked for, and CUDA_VISIBLE_DEVICES leaves none.")
     return gpus, max(devices, key=lambda device: device.free_bytes).id
-
-
-class NoGpu(Exception):
-    """There is no GPU to work on; the message is for the operator."""
 
 
 class MainMemory:

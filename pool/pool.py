@@ -40,7 +40,7 @@ from scheduler.messages import (
     Phase,
     Progress,
     Ready,
-    Restart,
+    Rerun,
     Retire,
     Spawn,
     Start,
@@ -80,7 +80,7 @@ class Sink(Protocol):
     def done(self, index: int) -> float | None:
         """Utterance `index` is whole. Returns its seconds of audio, None where it is not acceptable."""
 
-    def restart(self, index: int) -> None:
+    def rerun(self, index: int) -> None:
         """Forget what came for utterance `index`: it will be spoken again."""
 
     def routed(self, route: str) -> None:
@@ -126,9 +126,11 @@ class Pool:
         self._sinks: dict[int, Sink] = {}
         self._job_ids = count(1)
         self._traits: Traits | None = None
+        self._loaded = 0
         self._read_memory_at = clock.now()
         self._changed = asyncio.Event()
         self._wake: asyncio.TimerHandle | None = None
+        self._wakes_at = 0.0
         self._closing = asyncio.Event()
         self._burials: set[asyncio.Task[None]] = set()
         self._context = copy_context()  # no worker's log line shall name the request that happened to wake it
@@ -150,15 +152,19 @@ class Pool:
         self._signal()
         for link in list(self._links.values()):
             link.hang_up()
-        await asyncio.gather(*self._burials)
+        if self._burials:
+            await asyncio.wait(self._burials)  # not gather: who stops waiting for them does not stop them
 
     async def _watch_memory(self, memory: Probe) -> None:
         """Tell the scheduler what is free, more often where that may decide something."""
         while not self._closing.is_set():
             if self._scheduler.wants_memory or self._clock.now() >= self._read_memory_at:
                 self._read_memory_at = self._clock.now() + IDLE_MEMORY_INTERVAL_S
+                loaded = self._loaded
                 try:
-                    self.tell(await asyncio.to_thread(memory.read, self.pids))
+                    reading = await asyncio.to_thread(memory.read, self.pids)
+                    if loaded == self._loaded:  # else it may be of before a worker had loaded
+                        self.tell(reading)
                 except Exception as error:  # a driver that fails must not end the server; no worker comes meanwhile
                     self._events.memory_unknown(reason=place_of(error))
             with suppress(TimeoutError):
@@ -214,16 +220,19 @@ class Pool:
         self._carry_out(commands)
         if isinstance(event, Progress) and not commands:
             return  # it can only have put off what there is to wake for
+        if self._wake and self._wakes_at <= now:
+            return  # it is about to run, and alone knows how late it is
         if self._wake:
             self._wake.cancel()
             self._wake = None
         wake = self._scheduler.next_wake(now)
         if wake is not None:
-            loop = asyncio.get_running_loop()
-            self._wake = loop.call_later(wake - now, self._tick, wake, context=self._context)
+            self._wakes_at = wake
+            self._wake = asyncio.get_running_loop().call_later(wake - now, self._tick, context=self._context)
 
-    def _tick(self, due: float) -> None:
-        late_s = self._clock.now() - due
+    def _tick(self) -> None:
+        self._wake = None
+        late_s = self._clock.now() - self._wakes_at
         self.tell(Tick(late_s if late_s > LATE_S else 0.0))
 
     # --- commands
@@ -236,8 +245,8 @@ class Pool:
                     self._links[worker].send(pack_task(task))
                 case Cancel(worker, task_id):
                     self._links[worker].send(Frame(Kind.CANCEL, task_id).pack())
-                case Restart(job, index):
-                    self._sinks[job].restart(index)
+                case Rerun(job, index):
+                    self._sinks[job].rerun(index)
                 case Fail(job, error):
                     self._sinks.pop(job).fail(error)
                 case Spawn(worker, device):
@@ -264,7 +273,7 @@ class Pool:
             self._in_background(self._bury(worker, reason, None, is_out_of_memory=error.errno == errno.ENOMEM))
             return
         link = self._links[worker] = _Link(self, worker, child, started=self._clock.now())
-        self._events.worker_spawned(worker, pid=link.child.pid)
+        self._context.copy().run(self._events.worker_spawned, worker, pid=link.child.pid)
         self._in_background(self._attend(link))
 
     def _in_background(self, work: Coroutine[None, None, None]) -> None:
@@ -313,6 +322,7 @@ class Pool:
 
     def _hear_ready(self, link: "_Link", traits: Traits) -> None:
         self.tell(Ready(link.worker, traits.slots, traits.priors, traits.gains_from_processes, traits.batches))
+        self._loaded += 1
         now = self._read_memory_at = self._clock.now()  # it holds more now than when it was last looked at
         seconds = now - link.started
         self._events.worker_ready(link.worker, seconds=seconds, slots=traits.slots)

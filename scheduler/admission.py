@@ -76,7 +76,7 @@ def weigh(jobs: Collection[Job], demand: Demand, supervisor: Supervisor, now: fl
         backlog_s[job.spec.client] += seconds
         if not is_queued:
             begun_s.append(seconds)
-    soon_rate, soon_s = supervisor.scaler.soon(demand) if supervisor.scaler.room else (0.0, 0.0)
+    soon_rate, soon_s = supervisor.soon(demand)
     return Load(
         backlog_s=backlog_s,
         begun_s=tuple(begun_s),
@@ -84,7 +84,7 @@ def weigh(jobs: Collection[Job], demand: Demand, supervisor: Supervisor, now: fl
         rate=fleet.rate(),
         slots=fleet.slots,
         free_slots=fleet.free_slots,
-        starts_in_s=fleet.starts_in_s(now, supervisor.spawn_at),
+        starts_in_s=supervisor.starts_in_s(now),
         soon_rate=soon_rate,
         soon_s=soon_s,
     )

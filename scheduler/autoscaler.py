@@ -75,10 +75,10 @@ class Autoscaler:
         if now < self.next_at or not self.room:
             return None
         device = self.ledger.best(self.need_bytes)
-        if device is None or self.ledger.is_loading(device) or not self.wanted(demand(), device):
+        if device is None or self.ledger.is_unsure(device):
             return None
         self.next_at = now + self.cold.interval_s
-        return device
+        return device if self.wanted(demand(), device) else None
 
     def promise(self, worker: Worker) -> None:
         """It starts to load."""

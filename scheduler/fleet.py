@@ -44,17 +44,21 @@ class Fleet:
         """A process was started."""
         self.workers[worker.id] = worker
 
-    def phase(self, worker_id: int, name: str, now: float) -> None:
+    def enter(self, worker_id: int, phase: str, now: float) -> None:
         """A worker that starts has come further."""
         worker = self.workers.get(worker_id)
         if worker is None or worker.state is not WorkerState.STARTING:
             return
+        self.learn_phase(worker, now)
+        worker.phase, worker.heard_at = phase, now
+
+    def learn_phase(self, worker: Worker, now: float) -> None:
+        """A phase of its start has taken so long."""
         self.phases[worker.phase] = max(self.phases.get(worker.phase, 0.0), now - worker.heard_at)
-        worker.phase, worker.heard_at = name, now
 
     def ready(self, event: Ready, now: float) -> Worker | None:
         """A worker has loaded."""
-        self.phase(event.worker, "ready", now)
+        self.enter(event.worker, "ready", now)
         worker = self.workers.get(event.worker)
         if worker is None or worker.state is WorkerState.DRAINING:
             return None
@@ -80,7 +84,7 @@ class Fleet:
     def take(self, worker: Worker, task: Task, now: float, *, is_suspect: bool = False) -> None:
         """Put a task into a free slot."""
         meter = self._meter(worker.device)
-        worker.take(Run(task, now, meter.area(now), is_suspect))
+        worker.take(Run(task, now, meter.area(now), self._slot_s(worker, task), is_suspect))
         meter.add(1, now)
 
     def hear(self, worker_id: int, task_id: int, now: float) -> Run | None:
@@ -102,6 +106,13 @@ class Fleet:
         if worker and run:
             self._meter(worker.device).add(-1, now)
         return run
+
+    def forgive(self, seconds: float, now: float) -> None:
+        """The server itself stood still for so long: nobody could be heard."""
+        for worker in self.workers.values():
+            worker.heard_at = min(now, worker.heard_at + seconds)
+            for run in worker.running.values():
+                run.heard_at = min(now, run.heard_at + seconds)
 
     def learn(self, worker_id: int, run: Run, audio_s: float, now: float) -> None:
         """A task was made in its slot."""
@@ -145,11 +156,6 @@ class Fleet:
         busy = min(self._meter(self.home).busy + 1, max(1, hot.slots if hot else 1))
         return self.audio_s(utterance, speed) * busy / self._estimator(self.home).rate(busy)
 
-    def slot_s(self, worker: Worker, task: Task) -> float:
-        """Seconds that a task takes in a slot of a worker, with all of them busy."""
-        rate = self._estimator(worker.device).rate(worker.slots)
-        return self.audio_s(task.utterance, task.params.speed) * worker.slots / rate
-
     def sustainable(self, worker: Worker) -> int:
         """How many sequences a batching worker can run that are all faster than real time by STREAM_FACTOR."""
         curve = self._estimator(worker.device)
@@ -176,6 +182,11 @@ class Fleet:
             return 0.0
         began = max((worker.spawned_at for worker in self.workers.values()), default=now)
         return max(0.0, (began if spawn_at is None else max(now, spawn_at)) + self.start_s(self.home) - now)
+
+    def _slot_s(self, worker: Worker, task: Task) -> float:
+        """Seconds that a task takes in a slot of a worker, with all of them busy."""
+        rate = self._estimator(worker.device).rate(worker.slots)
+        return self.audio_s(task.utterance, task.params.speed) * worker.slots / rate
 
     def _estimator(self, device: str) -> Estimator:
         return self._estimators.setdefault(device, Estimator(self.priors))

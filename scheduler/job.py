@@ -57,7 +57,7 @@ class Job:
     submitted_at: when it came. deadline: when it is given up, if it has no sound by then; None: never.
     estimate_s: seconds of audio that others wait for on its behalf.
     waiting: indices in order. running: index to task. expected: seconds of audio of those that run.
-    released: utterances some of whose audio has left for good. suspects: those that were aboard when a worker died.
+    released: utterances some of whose audio has left for good.
     made_s, consumed_s: seconds of audio as the engine makes it, finished by workers and taken by the client.
     played_s: how long the client plays what it took: silence is cut off, pauses are put in, the tempo is its own.
     fled: a cold worker died under it. words: of the whole text.
@@ -74,7 +74,6 @@ class Job:
     expected: dict[int, float] = field(default_factory=dict)
     runs: dict[int, int] = field(default_factory=dict)
     released: set[int] = field(default_factory=set)
-    suspects: set[int] = field(default_factory=set)
     made_s: float = 0.0
     consumed_s: float = 0.0
     played_s: float = 0.0
@@ -102,11 +101,6 @@ class Job:
     def next(self) -> Utterance:
         """The utterance that is to run next."""
         return self.spec.utterances[self.waiting[0]]
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether its next utterance was aboard when a worker died, and has not been cleared of it."""
-        return bool(self.suspects) and bool(self.waiting) and self.waiting[0] in self.suspects
 
     @property
     def gives_up_at(self) -> float | None:

@@ -1,11 +1,14 @@
 """What memory is left on each device, counting what was promised to workers that are still loading.
 
-A worker that died for want of memory bars its device until more is free there than at that moment.
+A worker that died for want of memory bars its device until clearly more is free there than it could have.
 """
 
 from collections.abc import Mapping
 
 from scheduler.messages import DeviceMemory, Memory
+
+BAR_FACTOR = 1.02
+"""How much more must be free than what was not enough: free memory is never still."""
 
 
 class Ledger:
@@ -19,17 +22,18 @@ class Ledger:
         """Bytes that each worker holds."""
         self._promised: dict[int, tuple[str, int]] = {}
         self._loaded: set[int] = set()
+        self._is_stale = True
         self._barred: dict[str, int] = {}
         self._seen_bytes = 0
 
     def read(self, memory: Memory) -> None:
-        """A new reading. A worker's share is learned from what the largest of them holds."""
+        """A new reading. A worker's share is learned from what the largest of those holds that have loaded."""
         self._devices = {device.id: device for device in memory.devices}
+        self._is_stale = False
         self.held = memory.workers
-        self._seen_bytes = max([self._seen_bytes, *memory.workers.values()])
+        self._seen_bytes = max([self._seen_bytes, *(memory.workers.get(worker, 0) for worker in self._loaded)])
         for worker in self._loaded:
             self._promised.pop(worker, None)
-        self._loaded.clear()
         for device, free in list(self._barred.items()):
             if device in self._devices and self._devices[device].free_bytes > free:
                 del self._barred[device]
@@ -63,9 +67,11 @@ class Ledger:
         device = max(self._devices, key=self.room_bytes, default=None)
         return device if device is not None and self.room_bytes(device) >= need_bytes else None
 
-    def is_loading(self, device: str) -> bool:
-        """Whether a worker loads there; the next one waits, so that each is seen apart."""
-        return any(where == device for worker, (where, _) in self._promised.items() if worker not in self._loaded)
+    def is_unsure(self, device: str) -> bool:
+        """Whether a worker loads there, or has loaded since the last reading: the next waits, to see each apart."""
+        return self._is_stale or any(
+            where == device for worker, (where, _) in self._promised.items() if worker not in self._loaded
+        )
 
     def promise(self, worker: int, device: str, need_bytes: int) -> None:
         """A worker starts to load."""
@@ -74,13 +80,14 @@ class Ledger:
     def settle(self, worker: int) -> None:
         """It has loaded: what it holds will be in the next reading."""
         self._loaded.add(worker)
+        self._is_stale = True
 
     def release(self, worker: int) -> None:
         """It is gone."""
         self._promised.pop(worker, None)
         self._loaded.discard(worker)
 
-    def bar(self, device: str) -> None:
-        """A worker ran out of memory there."""
+    def bar(self, device: str, worker: int) -> None:
+        """A worker ran out of memory there: what was free and what it held of it are not enough."""
         known = self._devices.get(device)
-        self._barred[device] = known.free_bytes if known else 0
+        self._barred[device] = int(((known.free_bytes if known else 0) + self.held.get(worker, 0)) * BAR_FACTOR)

@@ -173,7 +173,7 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
+class Rerun:
     """Forget the audio of one utterance: it will be run again."""
 
     job: int
@@ -188,7 +188,7 @@ class Fail:
     error: SpeechError
 
 
-Command: TypeAlias = Spawn | Retire | Kill | Start | Cancel | Restart | Fail
+Command: TypeAlias = Spawn | Retire | Kill | Start | Cancel | Rerun | Fail
 
 # --- the look at it
 
@@ -212,6 +212,20 @@ class WorkerView:
 
 
 @dataclass(frozen=True, slots=True)
+class ColdView:
+    """The cold pool at one moment. active, loading: workers that work, that load. wanted: how many more the queue is
+    worth. cap: of them at most. need_bytes: memory that one more needs. room_bytes: what is free for it.
+    """
+
+    active: int
+    loading: int
+    wanted: int
+    cap: int
+    need_bytes: int
+    room_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """The scheduler at one moment. waiting: jobs without a slot so far. queued: utterances without one.
 
@@ -220,8 +234,6 @@ class View:
     is_ready: a job would be spoken now. is_hot: the hot worker has loaded; is_unloaded: it went for want of
     work; is_hopeless: it does not start. reason: why it is not there.
     start_s: seconds that a worker takes to start; is_start_known: as seen, not as the backend promised.
-    cold_active, cold_loading, cold_wanted: cold workers that work, that load, and how many more the queue is worth.
-    cold_cap: of them at most. cold_bytes: memory that one more needs. room_bytes: what is free for it.
     memory: of the hot worker's device, None as long as it was not read.
     """
 
@@ -241,12 +253,7 @@ class View:
     reason: str
     start_s: float
     is_start_known: bool
-    cold_active: int
-    cold_loading: int
-    cold_wanted: int
-    cold_cap: int
-    cold_bytes: int
-    room_bytes: int
+    cold: ColdView
     memory: DeviceMemory | None
     workers: tuple[WorkerView, ...]
 

@@ -6,7 +6,7 @@ supervisor's business.
 
 An utterance runs again when its worker died or failed, as long as none of its audio has left. Whatever was aboard a
 worker that died is suspect, and runs alone in one until it sounds. Should that one die too, the suspect is convicted:
-its job fails, and so does any that holds the same words in the same voice, for CONVICTION_S.
+its job fails, and so does any that holds the same words in the same voice, for some minutes (`blame`).
 """
 
 from collections.abc import Callable, Iterator
@@ -14,9 +14,10 @@ from itertools import count
 from typing import assert_never
 
 from core.errors import DeadlineExceeded, SpeechError, SynthesisFailed, Unavailable
-from core.speech import Task, Utterance
+from core.speech import Task
 from scheduler.admission import AHEAD_S, NO_LIMITS, Limits, Load, check, forecast_s, remaining_s, weigh
 from scheduler.autoscaler import NO_COLD_POOL, ColdPool, Demand
+from scheduler.blame import Blame
 from scheduler.fleet import Fleet
 from scheduler.job import MAX_RUNS, Job, JobSpec, JobState
 from scheduler.messages import (
@@ -34,7 +35,7 @@ from scheduler.messages import (
     Phase,
     Progress,
     Ready,
-    Restart,
+    Rerun,
     Start,
     Stopped,
     Submitted,
@@ -44,10 +45,7 @@ from scheduler.messages import (
 from scheduler.queue import FairQueue
 from scheduler.supervisor import Supervisor
 from scheduler.watchdog import Patience
-from scheduler.worker import Run, Worker, WorkerKind, WorkerState
-
-CONVICTION_S = 600.0
-"""How long it is remembered what ended a worker."""
+from scheduler.worker import Run, Worker, WorkerKind
 
 
 class Scheduler:
@@ -68,12 +66,13 @@ class Scheduler:
         """
         self._lead_s = lead_s
         self._limits = limits
+        self._streams_on_cold = cold.streams
         self._fleet = Fleet(home=device)
         self._supervisor = Supervisor(self._fleet, cold, patience)
         self._jobs: dict[int, Job] = {}
         self._queue = FairQueue(self._cost_s)
         self._task_ids = count(1)
-        self._convicts: dict[int, float] = {}
+        self._blame = Blame()
 
     def start(self, now: float = 0.0) -> list[Command]:
         """The first command: spawn the hot worker."""
@@ -86,13 +85,13 @@ class Scheduler:
             case Submitted():
                 commands = self._admit(event.job, now)
             case Left():
-                commands = self._leave(event.job)
+                commands = self._leave(event.job, now)
             case Consumed():
                 self._update(event.job, lambda job: self._consume(job, event))
             case FirstAudio():
                 self._update(event.job, lambda job: self._release(job, event.index, now))
             case Phase():
-                self._fleet.phase(event.worker, event.name, now)
+                self._fleet.enter(event.worker, event.name, now)
             case Ready():
                 self._supervisor.ready(event, now)
             case Progress():
@@ -110,18 +109,18 @@ class Scheduler:
                 commands = self._tick(event, now)
             case _:
                 assert_never(event)
-        commands += self._supervisor.steps(self._demand, is_wanted=bool(self._jobs), now=now)
         commands += self._dispatch(now)
+        commands += self._supervisor.steps(self._demand, is_wanted=bool(self._jobs), now=now)
         return commands
 
     def next_wake(self, now: float) -> float | None:
         """When a `Tick` is due, in monotonic seconds; None while only events can change anything."""
-        times = [job.free_at(self._lead_s, now) for job in self._jobs.values() if job.waiting]
-        times += [job.gives_up_at for job in self._jobs.values()]
-        times += self._supervisor.wakes()
-        if self._supervisor.wants_memory and any(job.waiting for job in self._jobs.values()):
-            times.append(self._supervisor.scaler.next_at)
-        return min((time for time in times if time is not None and time > now), default=None)
+        waiting = [job for job in self._jobs.values() if job.waiting]
+        free = (job.free_at(self._lead_s, now) for job in waiting)
+        times = [time for time in free if time is not None and time > now]
+        times += [job.gives_up_at for job in self._jobs.values() if job.gives_up_at is not None]
+        times += self._supervisor.wakes(now, is_wanted=bool(waiting))
+        return min(times, default=None)
 
     def task(self, worker: int, task_id: int) -> Task | None:
         """The task that runs in a worker under this id and is still wanted."""
@@ -132,7 +131,7 @@ class Scheduler:
     @property
     def wants_memory(self) -> bool:
         """Whether a reading of memory may decide something now."""
-        return self._supervisor.wants_memory and (bool(self._jobs) or not self._supervisor.ledger.is_read)
+        return self._supervisor.may_grow and (bool(self._jobs) or not self._supervisor.has_seen_memory)
 
     def forecast_s(self, spec: JobSpec, now: float) -> float:
         """Seconds until a job that came now would have its first sound."""
@@ -148,8 +147,6 @@ class Scheduler:
         demand = self._demand()
         load = weigh(self._jobs.values(), demand, supervisor, now)
         hot = self._fleet.hot
-        cold = self._fleet.of(WorkerKind.COLD)
-        loading = sum(worker.state is WorkerState.STARTING for worker in cold)
         return View(
             jobs=len(self._jobs),
             waiting=load.waiting,
@@ -167,13 +164,8 @@ class Scheduler:
             reason=supervisor.reason,
             start_s=self._fleet.start_s(self._fleet.home),
             is_start_known=self._fleet.is_start_known,
-            cold_active=len(cold) - loading,
-            cold_loading=loading,
-            cold_wanted=supervisor.scaler.wanted(demand),
-            cold_cap=supervisor.scaler.size,
-            cold_bytes=supervisor.scaler.need_bytes,
-            room_bytes=supervisor.ledger.most_bytes(),
-            memory=supervisor.ledger.reading(self._fleet.home),
+            cold=supervisor.cold_view(demand),
+            memory=supervisor.memory,
             workers=supervisor.views(now),
         )
 
@@ -185,10 +177,11 @@ class Scheduler:
         job = self._jobs[spec.id] = Job(spec, now, self._limits.deadline(now, spec.max_wait_s))
         job.estimate_s = min(AHEAD_S, remaining_s(job, self._fleet, AHEAD_S))
         self._queue.add(job)
-        return self._give_up() if self._supervisor.is_hopeless else []
+        return self._give_up(now) if self._supervisor.is_hopeless else []
 
     def _refusal(self, spec: JobSpec, now: float) -> SpeechError | None:
-        if self._is_convicted(spec, now):
+        self._blame.forget(now)
+        if self._blame.is_convicted(spec):
             return SynthesisFailed("This text has ended the speech engine twice within the last minutes.")
         if self._supervisor.is_hopeless:
             return None  # it is told so itself
@@ -202,7 +195,7 @@ class Scheduler:
         return weigh(self._jobs.values(), self._demand(), self._supervisor, now)
 
     def _demand(self) -> Demand:
-        if not self._supervisor.wants_memory:
+        if not self._supervisor.may_grow:
             return Demand(0.0, 0)  # no cold worker may come, whatever there is to do
         jobs = [job for job in self._jobs.values() if self._may_run_cold(job)]
         return Demand(
@@ -210,9 +203,9 @@ class Scheduler:
             parts=sum(len(job.waiting) + len(job.running) for job in jobs),
         )
 
-    def _leave(self, job_id: int) -> list[Command]:
+    def _leave(self, job_id: int, now: float) -> list[Command]:
         job = self._jobs.get(job_id)
-        return self._end(job, JobState.CANCELLED) if job else []
+        return self._end(job, JobState.CANCELLED, now) if job else []
 
     def _update(self, job_id: int, change: Callable[[Job], None]) -> None:
         job = self._jobs.get(job_id)
@@ -238,24 +231,24 @@ class Scheduler:
         if run is None or run.has_sounded:
             return False
         run.has_sounded = True
-        if run.is_suspect and not run.is_cancelled:
-            self._jobs[run.task.job].suspects.discard(run.task.utterance.index)
+        self._blame.clear(run.task)
         return run.is_suspect
 
     def _settle(self, event: Finished, now: float) -> list[Command]:
         task = self.task(event.worker, event.task)
         run = self._fleet.free(event.worker, event.task, now)
         if event.audio_s is not None:
-            self._supervisor.works()
+            self._supervisor.works(event.worker)
         if task is None or run is None:
             return []
         job = self._jobs[task.job]
-        job.suspects.discard(task.utterance.index)
+        self._blame.clear(task)
         if event.audio_s is None:
-            return self._again(job, task.utterance.index, SynthesisFailed("The engine could not speak this text."))
+            error = SynthesisFailed("The engine could not speak this text.")
+            return self._again(job, task.utterance.index, error, now)
         self._fleet.learn(event.worker, run, event.audio_s, now)
         job.finish(task.utterance.index, event.audio_s, now)
-        return [] if job.waiting or job.running else self._end(job, JobState.DONE)
+        return [] if job.waiting or job.running else self._end(job, JobState.DONE, now)
 
     def _bury(self, event: Died, now: float) -> list[Command]:
         worker = self._supervisor.bury(event, now)
@@ -263,83 +256,85 @@ class Scheduler:
             return []
         commands: list[Command] = []
         for run in worker.running.values():
-            job, index = self._jobs.get(run.task.job), run.task.utterance.index
+            is_guilty = run.is_suspect and not run.has_sounded
+            self._blame.accuse(run.task, now)
+            if is_guilty and not (worker.is_mute or event.is_out_of_memory):  # such an end tells little of the words
+                self._blame.convict(run.task, now)
+            job = self._jobs.get(run.task.job)
             if job is None or run.is_cancelled:  # gone, perhaps just now, with another of its utterances
                 continue
             job.fled = job.fled or worker.kind is WorkerKind.COLD
-            if run.is_suspect and not run.has_sounded:
-                self._convicts[_words(job.spec, run.task.utterance)] = now + CONVICTION_S
+            if is_guilty:
                 error = SynthesisFailed("The speech engine stopped twice while it was to speak this text.")
-                commands += self._fail(job, error)
+                commands += self._fail(job, error, now)
             else:
-                job.suspects.add(index)
-                commands += self._again(job, index, SynthesisFailed("The speech engine stopped while it was speaking."))
-        return commands + (self._give_up() if self._supervisor.is_hopeless else [])
+                error = SynthesisFailed("The speech engine stopped while it was speaking.")
+                commands += self._again(job, run.task.utterance.index, error, now)
+        for job in [job for job in self._jobs.values() if not job.released and self._blame.is_convicted(job.spec)]:
+            commands += self._fail(job, SynthesisFailed("This text has just ended the speech engine twice."), now)
+        return commands + (self._give_up(now) if self._supervisor.is_hopeless else [])
 
     def _tick(self, tick: Tick, now: float) -> list[Command]:
-        self._supervisor.watchdog.forgive(tick.late_s)
-        commands: list[Command] = list(self._supervisor.kill_hung(now))
+        commands: list[Command] = list(self._supervisor.kill_hung(tick.late_s, now))
         late = [job for job in self._jobs.values() if job.gives_up_at is not None and job.gives_up_at <= now]
         for job in late:
-            commands += self._fail(job, DeadlineExceeded(f"No sound within {now - job.submitted_at:.0f} s."))
+            commands += self._fail(job, DeadlineExceeded(f"No sound within {now - job.submitted_at:.0f} s."), now)
         return commands
 
     # --- steps
 
-    def _again(self, job: Job, index: int, error: SpeechError) -> list[Command]:
+    def _again(self, job: Job, index: int, error: SpeechError, now: float) -> list[Command]:
         """Run an utterance once more, or fail its job with `error` where that is not possible."""
         job.stop(index)
         if index in job.released or job.runs[index] >= MAX_RUNS:
-            return self._fail(job, error)
+            return self._fail(job, error, now)
         job.waiting.append(index)
         job.waiting.sort()
-        return [Restart(job.spec.id, index)]
+        return [Rerun(job.spec.id, index)]
 
-    def _fail(self, job: Job, error: SpeechError) -> list[Command]:
-        return [*self._end(job, JobState.FAILED), Fail(job.spec.id, error)]
+    def _fail(self, job: Job, error: SpeechError, now: float) -> list[Command]:
+        return [*self._end(job, JobState.FAILED, now), Fail(job.spec.id, error)]
 
-    def _end(self, job: Job, state: JobState) -> list[Command]:
+    def _end(self, job: Job, state: JobState, now: float) -> list[Command]:
         """Take a job off the list; tasks of it that still run are told to stop."""
         commands: list[Command] = []
         for worker in self._fleet:
             for run in worker.running.values():
                 if run.task.job == job.spec.id and not run.is_cancelled:
-                    run.is_cancelled = True
+                    run.is_cancelled, run.heard_at = True, now
                     commands.append(Cancel(worker.id, run.task.id))
         job.move(state)
         del self._jobs[job.spec.id]
         self._queue.remove(job)
         return commands
 
-    def _give_up(self) -> list[Command]:
+    def _give_up(self, now: float) -> list[Command]:
         """The hot worker does not start: end what no cold one works for."""
         commands: list[Command] = []
         for job in list(self._jobs.values()):
             if not job.running and not (self._fleet.slots and self._may_run_cold(job)):
                 error = Unavailable(f"The speech engine does not start: {self._supervisor.reason}")
-                commands += self._fail(job, error)
+                commands += self._fail(job, error, now)
         return commands
 
-    def _is_convicted(self, spec: JobSpec, now: float) -> bool:
-        self._convicts = {words: until for words, until in self._convicts.items() if until > now}
-        return bool(self._convicts) and any(_words(spec, each) in self._convicts for each in spec.utterances)
-
     def _dispatch(self, now: float) -> Iterator[Command]:
-        suspects = [job for job in self._jobs.values() if job.is_suspect and self._is_due(job, now)]
-        for worker in self._fleet:
-            if not worker.slots or worker.is_quarantined:
-                continue
-            accused = [job for job in suspects if self._fits(job, worker)]
-            if accused:
-                suspects.remove(accused[0])  # this worker takes nothing else before: it is to be empty
-                if not worker.running and worker.free_slots:
-                    yield self._start(accused[0], worker, now)
-                continue
+        workers = [worker for worker in self._fleet if worker.takes_work and not worker.is_quarantined]
+        for suspect in [job for job in self._jobs.values() if self._is_due(job, now) and self._is_suspect(job)]:
+            fitting = [worker for worker in workers if self._fits(suspect, worker)]
+            if fitting:
+                worker = min(fitting, key=lambda worker: len(worker.running))
+                workers.remove(worker)  # it takes nothing else before: it is to be empty
+                if not worker.running:
+                    yield self._start(suspect, worker, now)
+        for worker in workers:
             yield from self._fill(worker, now)
+
+    def _is_suspect(self, job: Job) -> bool:
+        return self._blame.is_accused(job.next, job.spec)
 
     def _fill(self, worker: Worker, now: float) -> Iterator[Command]:
         def fits(job: Job) -> bool:
-            return not job.is_suspect and self._fits(job, worker) and self._is_due(job, now)
+            return self._fits(job, worker) and self._is_due(job, now) and not self._is_suspect(job)
 
         while len(worker.running) < self._bound(worker) and worker.free_slots and (job := self._queue.take(now, fits)):
             yield self._start(job, worker, now)
@@ -357,7 +352,7 @@ class Scheduler:
         return worker.kind is WorkerKind.HOT or self._may_run_cold(job)
 
     def _may_run_cold(self, job: Job) -> bool:
-        return self._supervisor.cold.streams or not job.spec.paced
+        return self._streams_on_cold or not job.spec.paced
 
     def _cost_s(self, job: Job) -> float:
         return self._fleet.audio_s(job.next, job.spec.params.speed)
@@ -372,13 +367,8 @@ class Scheduler:
         utterance, spec = job.next, job.spec
         seed = None if spec.seed is None else (spec.seed * 1_000_003 + utterance.index) % 2**31
         task = Task(next(self._task_ids), spec.id, utterance, spec.voice, spec.params, seed)
-        is_suspect = job.is_suspect
+        is_suspect = self._is_suspect(job)
         job.start(task, self._cost_s(job))
         self._fleet.take(worker, task, now, is_suspect=is_suspect)
         route = "COLD-POOL>HOT" if job.fled else "HOT" if worker.kind is WorkerKind.HOT else "COLD-POOL"
         return Start(worker.id, task, route)
-
-
-def _words(spec: JobSpec, utterance: Utterance) -> int:
-    """What is remembered of a convicted utterance: a number, from which nobody can read what was to be said."""
-    return hash((utterance.text, utterance.language, spec.voice, spec.params))

@@ -10,31 +10,47 @@ from itertools import count
 from scheduler.autoscaler import Autoscaler, ColdPool, Demand
 from scheduler.fleet import Fleet
 from scheduler.ledger import Ledger
-from scheduler.messages import Command, Died, Kill, Memory, Ready, Retire, Spawn, WorkerView
+from scheduler.messages import (
+    ColdView,
+    Command,
+    DeviceMemory,
+    Died,
+    Kill,
+    Memory,
+    Ready,
+    Retire,
+    Spawn,
+    WorkerView,
+)
 from scheduler.watchdog import Patience, Watchdog
 from scheduler.worker import Worker, WorkerKind, WorkerState, pause_s
 
 HOPELESS_STARTS = 3
 """Starts that failed in a row before waiting jobs are told so; later starts go on in the background."""
 
+HOPE_S = 60.0
+"""How long after its last good moment an engine that has loaded before is thought to come back."""
+
 
 class Supervisor:
-    """Owner of the workers' states. Tells commands for their processes; what they speak is not its business."""
+    """Starts and ends workers, by commands for their processes; what they speak is not its business."""
 
     def __init__(self, fleet: Fleet, cold: ColdPool, patience: Patience) -> None:
         """fleet: shared with who fills its slots."""
         self.fleet = fleet
-        self.cold = cold
-        self.watchdog = Watchdog(fleet, patience)
-        self.ledger = Ledger(least_bytes=cold.least_bytes)
-        self.scaler = Autoscaler(cold, fleet, self.ledger)
-        self.spawn_at: float | None = None
         self.restarts = 0
         self.reason = ""
         self.is_unloaded = False
+        self.is_hopeless = False
+        """Whether the hot worker does not start, however often it is tried."""
+        self._watchdog = Watchdog(fleet, patience)
+        self._ledger = Ledger(least_bytes=cold.least_bytes)
+        self._scaler = Autoscaler(cold, fleet, self._ledger)
+        self._spawn_at: float | None = None
         self._deaths_in_a_row = 0
         self._cold_deaths = 0
         self._failed_starts = 0
+        self._hoped_until = 0.0
         self._worker_ids = count(1)
 
     def start(self, now: float) -> list[Command]:
@@ -45,28 +61,31 @@ class Supervisor:
 
     def ready(self, event: Ready, now: float) -> None:
         """A worker has loaded."""
-        self.ledger.settle(event.worker)
         worker = self.fleet.ready(event, now)
         if worker is not None:
-            self.scaler.gains = event.gains_from_processes
+            self._ledger.settle(event.worker)
+            self._scaler.gains = event.gains_from_processes
             if worker.kind is WorkerKind.HOT:
                 self._failed_starts = 0
+                self.is_hopeless = False
                 self.reason = ""
 
-    def works(self) -> None:
-        """A worker has made something of use: the next death is the first one again."""
-        self._deaths_in_a_row = 0
+    def works(self, worker_id: int) -> None:
+        """A worker has made something of use: if it is the hot one, its next death is the first one again."""
+        hot = self.fleet.hot
+        if hot is not None and hot.id == worker_id:
+            self._deaths_in_a_row = 0
 
     def bury(self, event: Died, now: float) -> Worker | None:
         """A process is gone; its worker with what was aboard, None where it is not known."""
         worker = self.fleet.bury(event.worker, now)
         if worker is None:
             return None
-        self.ledger.release(worker.id)
         was = worker.state
         worker.move(WorkerState.DEAD)
+        self._ledger.release(worker.id)
         if event.is_out_of_memory:
-            self.ledger.bar(worker.device)
+            self._ledger.bar(worker.device, worker.id)
         if was is not WorkerState.DRAINING:
             if worker.kind is WorkerKind.HOT:
                 self._mourn_hot(was, event.reason, now)
@@ -75,46 +94,60 @@ class Supervisor:
         return worker
 
     def _mourn_hot(self, was: WorkerState, reason: str, now: float) -> None:
-        self._failed_starts += was is WorkerState.STARTING
+        if was is WorkerState.STARTING:
+            self._failed_starts += 1
+        else:
+            self._hoped_until = now + HOPE_S
+        self.is_hopeless = self._failed_starts >= HOPELESS_STARTS and now >= self._hoped_until
         self.reason = reason or "the speech engine stopped; it is being started again"
-        self.spawn_at = now + pause_s(self._deaths_in_a_row)
+        self._spawn_at = now + pause_s(self._deaths_in_a_row)
         self._deaths_in_a_row += 1
 
     def _mourn_cold(self, was: WorkerState, now: float) -> None:
         self._cold_deaths = self._cold_deaths + 1 if was is WorkerState.STARTING else 0
-        self.scaler.next_at = max(self.scaler.next_at, now + pause_s(self._cold_deaths + 1))
+        self._scaler.next_at = max(self._scaler.next_at, now + pause_s(self._cold_deaths + 1))
 
     def read(self, memory: Memory) -> None:
         """What is free on the devices."""
-        self.ledger.read(memory)
+        self._ledger.read(memory)
 
     # --- what follows
 
     def steps(self, demand: Callable[[], Demand], *, is_wanted: bool, now: float) -> Iterator[Command]:
         """Processes that come and go now. is_wanted: there are jobs, for which an unloaded worker comes back."""
-        if self.spawn_at is not None and now >= self.spawn_at:
+        if self._spawn_at is not None and now >= self._spawn_at:
             self.restarts += 1
             yield self._respawn(now)
         elif self.is_unloaded and is_wanted:
             yield self._respawn(now)
-        if device := self.scaler.where(demand, now):
+        if device := self._scaler.where(demand, now):
             spawn = self._spawn(WorkerKind.COLD, device, now)
-            self.scaler.promise(self.fleet.workers[spawn.worker])
+            self._scaler.promise(self.fleet.workers[spawn.worker])
             yield spawn
-        for worker, retires_at in self.scaler.idle():
+        for worker, retires_at in self._scaler.idle():
             if retires_at <= now:
                 worker.move(WorkerState.DRAINING)
                 self.is_unloaded = self.is_unloaded or worker.kind is WorkerKind.HOT
                 yield Retire(worker.id)
 
-    def kill_hung(self, now: float) -> Iterator[Command]:
-        """Workers that make no progress; ask at a tick, when all that they said has been heard."""
-        for worker, reason in self.watchdog.hung(now):
-            worker.is_hung = True
-            yield Kill(worker.id, reason)
+    def kill_hung(self, late_s: float, now: float) -> Iterator[Command]:
+        """Workers that make no progress; ask at a tick, when all that they said has been heard.
+
+        late_s: for which the server itself stood still. A worker in which only cancelled tasks do not stop is closed,
+        and ended when nobody listens to it any more.
+        """
+        self.fleet.forgive(late_s, now)
+        for worker, bound in self._watchdog.overdue(now):
+            if bound.is_cancelled and worker.is_heard:
+                worker.is_closed = True
+                continue
+            if worker.state is WorkerState.STARTING:
+                self.fleet.learn_phase(worker, now)  # the next one is given longer
+            worker.is_hung, worker.is_mute = True, bound.run is None
+            yield Kill(worker.id, bound.reason)
 
     def _respawn(self, now: float) -> Spawn:
-        self.spawn_at, self.is_unloaded = None, False
+        self._spawn_at, self.is_unloaded = None, False
         return self._spawn(WorkerKind.HOT, self.fleet.home, now)
 
     def _spawn(self, kind: WorkerKind, device: str, now: float) -> Spawn:
@@ -127,21 +160,51 @@ class Supervisor:
     # --- figures
 
     @property
-    def is_hopeless(self) -> bool:
-        """Whether the hot worker does not start, however often it is tried."""
-        return self._failed_starts >= HOPELESS_STARTS
+    def may_grow(self) -> bool:
+        """Whether one more worker could come, if memory were free."""
+        return self._scaler.room > 0
 
     @property
-    def wants_memory(self) -> bool:
-        """Whether one more worker could come, if memory were free."""
-        return self.scaler.room > 0
+    def has_seen_memory(self) -> bool:
+        """Whether there was a reading yet."""
+        return self._ledger.is_read
 
-    def wakes(self) -> Iterator[float | None]:
-        """When `steps` or `kill_hung` have something to do without any event; jobs' demand aside."""
-        yield self.spawn_at
-        yield self.watchdog.next_at()
-        for _, retires_at in self.scaler.idle():
+    def wakes(self, now: float, *, is_wanted: bool) -> Iterator[float]:
+        """When `steps` or `kill_hung` have something to do without any event. is_wanted: utterances wait for a slot."""
+        for hangs_at in self._watchdog.wakes():
+            yield max(now, hangs_at)  # one that is overdue was not to be acted on before
+        if self._spawn_at is not None:
+            yield self._spawn_at
+        for _, retires_at in self._scaler.idle():
             yield retires_at
+        if is_wanted and self.may_grow and self._scaler.next_at > now:
+            yield self._scaler.next_at
+
+    def starts_in_s(self, now: float) -> float:
+        """Seconds until there is a slot at all."""
+        return self.fleet.starts_in_s(now, self._spawn_at)
+
+    def soon(self, demand: Demand) -> tuple[float, float]:
+        """See `Autoscaler.soon`; zeros where no worker may come."""
+        return self._scaler.soon(demand) if self.may_grow else (0.0, 0.0)
+
+    def cold_view(self, demand: Demand) -> ColdView:
+        """A frozen look at the cold pool."""
+        cold = self.fleet.of(WorkerKind.COLD)
+        loading = sum(worker.state is WorkerState.STARTING for worker in cold)
+        return ColdView(
+            active=len(cold) - loading,
+            loading=loading,
+            wanted=self._scaler.wanted(demand),
+            cap=self._scaler.size,
+            need_bytes=self._scaler.need_bytes,
+            room_bytes=self._ledger.most_bytes(),
+        )
+
+    @property
+    def memory(self) -> DeviceMemory | None:
+        """What was last read of the hot worker's device."""
+        return self._ledger.reading(self.fleet.home)
 
     def views(self, now: float) -> tuple[WorkerView, ...]:
         """A frozen look at each worker."""
@@ -155,11 +218,11 @@ class Supervisor:
                 slots=worker.slots,
                 busy=len(worker.running),
                 finished=worker.finished,
-                memory_bytes=self.ledger.held.get(worker.id),
+                memory_bytes=self._ledger.held.get(worker.id),
             )
             for worker in self.fleet
         )
 
     def backoff_s(self, now: float) -> float:
         """Seconds until the next spawn of the hot worker; 0 where none is planned."""
-        return max(0.0, self.spawn_at - now) if self.spawn_at is not None else 0.0
+        return max(0.0, self._spawn_at - now) if self._spawn_at is not None else 0.0

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from scheduler.fleet import Fleet
 from scheduler.worker import Run, Worker, WorkerState
 
+DOWNLOADS = "weights"
+"""The phase of a start that may fetch gigabytes when it runs for the first time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long nothing may happen, in seconds.
 
-    task_s: at least, to a task; three times as long in a worker that has finished none, for it may still warm up.
-    factor: times what was learned. silence_s: without a sign of life of a loaded worker, which gives one every second.
-    phase_s: at least, to a phase of the start. first_phase_s: to one that was never seen: it may download weights.
+    task_s: at least, to a task; three times as long in a worker that has finished none, for it may still warm up; and
+    to a cancelled one that does not stop. factor: times what was learned. silence_s: without a sign of life of a loaded
+    worker, which gives one every second. phase_s: at least, to a phase of the start, and so many times `factor` to one
+    that was never seen. first_phase_s: to the first one that may download weights, and the longest of all.
     """
 
     task_s: float = 20.0
@@ -26,62 +30,64 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
-    """When something hangs, if nothing is heard of it until then."""
+class Bound:
+    """When something hangs, if nothing is heard of it until then. run: which task, None for the worker as a whole."""
 
     at: float
     reason: str
-    is_cancelled: bool = False
+    run: Run | None = None
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for what hangs."""
+        return self.run is not None and self.run.is_cancelled
 
 
 class Watchdog:
-    """Bounds on the silence of each worker and each task."""
+    """Bounds on the silence of each worker and each task. Looks only; what follows is the supervisor's business."""
 
     def __init__(self, fleet: Fleet, patience: Patience) -> None:
         self._fleet = fleet
         self._patience = patience
 
-    def hung(self, now: float) -> Iterator[tuple[Worker, str]]:
-        """Workers that hang, and in what; each worker until it is marked as such.
+    def overdue(self, now: float) -> Iterator[tuple[Worker, Bound]]:
+        """Workers that something has to be done about, and the first bound of each that was not kept.
 
-        A cancelled task that does not stop has lost its slot, but is no reason to end what others listen to: its worker
-        takes nothing more, and is told of when those are through.
+        A cancelled task that does not stop is told last, and once: what others listen to is not ended for it.
         """
         for worker in self._fleet:
-            reasons = [bound for bound in self._bounds(worker) if bound.at <= now]
-            is_heard = any(not run.is_cancelled for run in worker.running.values())
-            if is_heard and all(bound.is_cancelled for bound in reasons):
-                worker.is_closed = bool(reasons)
-            elif reasons:
-                yield worker, reasons[0].reason
+            late = [bound for bound in self._bounds(worker) if bound.at <= now]
+            if late:
+                yield worker, min(late, key=lambda bound: bound.is_cancelled)
 
-    def next_at(self) -> float | None:
+    def wakes(self) -> Iterator[float]:
         """When somebody may hang, if nothing is heard until then."""
-        return min((bound.at for worker in self._fleet for bound in self._bounds(worker)), default=None)
-
-    def forgive(self, seconds: float) -> None:
-        """The server itself stood still for so long: nobody could be heard."""
         for worker in self._fleet:
-            worker.heard_at += seconds
-            for run in worker.running.values():
-                run.heard_at += seconds
+            for bound in self._bounds(worker):
+                yield bound.at
 
-    def _bounds(self, worker: Worker) -> Iterator[_Bound]:
+    def _bounds(self, worker: Worker) -> Iterator[Bound]:
         if worker.is_hung or worker.state is WorkerState.DRAINING:
             return
         if worker.state is WorkerState.STARTING:
-            yield _Bound(worker.heard_at + self._phase_s(worker), f"it hung while it was starting ({worker.phase})")
+            yield Bound(worker.heard_at + self._phase_s(worker), f"it hung while it was starting ({worker.phase})")
             return
-        yield _Bound(worker.heard_at + self._patience.silence_s, "it gave no sign of life")
+        yield Bound(worker.heard_at + self._patience.silence_s, "it gave no sign of life")
         for run in worker.running.values():
-            yield _Bound(run.heard_at + self._task_s(worker, run), "it hung in an utterance", run.is_cancelled)
+            if run.is_cancelled and worker.is_closed and worker.is_heard:
+                continue  # known, and nothing to be done before the others are through
+            yield Bound(run.heard_at + self._task_s(worker, run), "it hung in an utterance", run)
 
     def _task_s(self, worker: Worker, run: Run) -> float:
-        least_s = self._patience.task_s * (1 if worker.finished else 3)
-        return max(least_s, self._patience.factor * self._fleet.slot_s(worker, run.task))
+        if run.is_cancelled:
+            return max(self._patience.task_s, run.slot_s)
+        return max(self._patience.task_s * (1 if worker.finished else 3), self._patience.factor * run.slot_s)
 
     def _phase_s(self, worker: Worker) -> float:
+        patience = self._patience
         longest_s = self._fleet.phases.get(worker.phase)
-        if longest_s is None:
-            return self._patience.first_phase_s
-        return max(self._patience.phase_s, self._patience.factor * longest_s)
+        if longest_s is not None:
+            bound_s = max(patience.phase_s, patience.factor * longest_s)
+        else:
+            bound_s = patience.first_phase_s if worker.phase == DOWNLOADS else patience.factor * patience.phase_s
+        return min(patience.first_phase_s, bound_s)

@@ -50,13 +50,14 @@ MOVES: Mapping[WorkerState, frozenset[WorkerState]] = {
 class Run:
     """A task in a slot. since: when it got it. area: of the device's `BusyMeter` at that moment.
 
-    heard_at: when something last came of it. has_sounded: some audio did. is_cancelled: nobody wants it any more.
-    is_suspect: a worker died with it aboard.
+    slot_s: how long it was to take then. heard_at: when something last came of it, or it was cancelled.
+    has_sounded: some audio came. is_cancelled: nobody wants it any more. is_suspect: a worker died with it aboard.
     """
 
     task: Task
     since: float
     area: float
+    slot_s: float
     is_suspect: bool = False
     heard_at: float = 0.0
     has_sounded: bool = False
@@ -72,7 +73,8 @@ class Worker:
 
     place: of a cold worker among its like, from 0; later places retire later. idle_since: None while it works or loads.
     phase: of its start. heard_at: when it last gave a sign of life. finished: tasks that it made.
-    batches: its slots are one engine. is_closed: it takes no more work. is_hung: nor will it ever; it is being killed.
+    batches: its slots are one engine. is_closed: it takes no work, for a cancelled task does not stop.
+    is_hung: it is being killed. is_mute: for its silence, which tells nothing of what was aboard.
     """
 
     id: int
@@ -90,6 +92,7 @@ class Worker:
     batches: bool = False
     is_closed: bool = False
     is_hung: bool = False
+    is_mute: bool = False
 
     def __post_init__(self) -> None:
         self.heard_at = self.spawned_at
@@ -101,10 +104,19 @@ class Worker:
         self.state = state
 
     @property
+    def takes_work(self) -> bool:
+        """Whether it takes utterances, now or when a slot is free."""
+        return self.state in (WorkerState.IDLE, WorkerState.BUSY) and not self.is_closed and not self.is_hung
+
+    @property
     def free_slots(self) -> int:
         """How many more utterances it takes now."""
-        takes_work = self.state in (WorkerState.IDLE, WorkerState.BUSY) and not self.is_closed and not self.is_hung
-        return self.slots - len(self.running) if takes_work else 0
+        return self.slots - len(self.running) if self.takes_work else 0
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody waits for what runs in it."""
+        return any(not run.is_cancelled for run in self.running.values())
 
     @property
     def is_of_use(self) -> bool:

@@ -67,7 +67,7 @@ class Score:
         self._news.set()
         return part.samples / self._sample_rate
 
-    def restart(self, index: int) -> None:
+    def rerun(self, index: int) -> None:
         """Forget an utterance; it will come again."""
         self._parts[index] = _Part()
 
@@ -82,16 +82,21 @@ class Score:
 
     async def next(self, index: int) -> Samples | None:
         """The next samples of an utterance; None after its last. Raises the job's error once what came is used up."""
-        while True:
-            part = self._parts[index]
-            if part.chunks:
-                return part.chunks.popleft()
-            if part.is_done:
-                return None
-            if self._error is not None:
-                raise self._error
-            self._news.clear()
-            await self._news.wait()
+        while not (self._parts[index].chunks or self._parts[index].is_done):
+            await self._hear()
+        part = self._parts[index]
+        return part.chunks.popleft() if part.chunks else None
+
+    async def whole(self, index: int) -> None:
+        """Wait until all of an utterance is there. Raises the job's error where it never will be."""
+        while not self._parts[index].is_done:
+            await self._hear()
+
+    async def _hear(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._news.clear()
+        await self._news.wait()
 
 
 class AudioStream:
@@ -105,12 +110,14 @@ class AudioStream:
         sample_rate: int,
         speed: float,
         tempo: float,
+        streamed: bool,
         threads: Executor,
         clock: Clock,
     ) -> None:
         """sample_rate: Hz of the engine's samples.
 
-        speed: the engine's own share, by which pauses shrink too. tempo: the encoder's share.
+        speed: the engine's own share, by which pauses shrink too. tempo: the encoder's share. streamed: bytes leave
+        as they come; else an utterance is taken when it is whole, so that a worker may die over it and nothing is lost.
         """
         self.score = Score(utterances, sample_rate)
         self.outcome = "cancelled"
@@ -123,6 +130,7 @@ class AudioStream:
         self._rate = sample_rate
         self._speed = speed
         self._tempo = tempo
+        self._streamed = streamed
         self._threads = threads
         self._clock = clock
         self._ticket: Ticket | None = None
@@ -200,6 +208,8 @@ class AudioStream:
 
     async def _speak(self, utterance: Utterance) -> AsyncGenerator[bytes]:
         trimmer = Trimmer(self._rate)
+        if not self._streamed:
+            await self.score.whole(utterance.index)
         is_released = False
         while (samples := await self.score.next(utterance.index)) is not None:
             if not is_released and self._ticket is not None:

@@ -12,7 +12,14 @@ from audio.encode import Encoder
 from audio.formats import check_rate
 from backends.registry import resolve
 from core.clock import Clock, SystemClock
-from core.errors import CloningNotSupported, InvalidValue, Overloaded, Unavailable, UnsupportedLanguage
+from core.errors import (
+    CloningNotSupported,
+    DeadlineExceeded,
+    InvalidValue,
+    Overloaded,
+    Unavailable,
+    UnsupportedLanguage,
+)
 from core.events import Events
 from core.settings import PoolSettings, Settings
 from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
@@ -39,8 +46,9 @@ LONG_TEXT_CHARS = 1000
 class Status:
     """The synthesizer at one moment. state: loading, ready, saturated, degraded, failed or stopping.
 
-    load_score: 0 idle, 1 full. pids: process id of each worker. traits: of the engine, None as long as none has loaded.
-    voices: that a request can name, the default first. in_flight: answers that are not at their end.
+    load_score: 0 idle, 1 full. accepts_requests: whether one would be let in. pids: process id of each worker.
+    traits: of the engine, None as long as none has loaded. voices: that a request can name, the default first.
+    in_flight: answers that are not at their end. waiting: those of them without a slot so far.
     """
 
     state: str
@@ -50,20 +58,17 @@ class Status:
     voices: tuple[Voice, ...]
     pool: View
     load_score: float
+    accepts_requests: bool
     pids: Mapping[int, int]
     uptime_s: float
     in_flight: int
+    waiting: int
     outcomes: Mapping[str, int]
 
     @property
     def is_ready(self) -> bool:
         """Whether a request would be spoken now."""
         return self.state in ("ready", "saturated", "degraded")
-
-    @property
-    def accepts_requests(self) -> bool:
-        """Whether a request would be let in."""
-        return self.state in ("ready", "degraded", "loading") and self.load_score < 1
 
 
 class Synthesizer:
@@ -85,6 +90,7 @@ class Synthesizer:
         self._spooled_bytes = 0
         self._outcomes: Counter[str] = Counter()
         self._in_flight = 0
+        self._loading = 0
         self._is_stopping = False
         self._draining: asyncio.Task[None] | None = None
 
@@ -98,25 +104,28 @@ class Synthesizer:
         """How things stand."""
         view = self._pool.view()
         load_score = min(1.0, view.drain_s / self._settings.pool.routing_drain_cap_seconds)
-        limit = self._settings.pool.max_queue_length
+        is_full = load_score == 1 or self._is_full(view.waiting + self._loading)
         states = {
             "stopping": self._is_stopping,
             "degraded": view.is_ready and bool(view.reason),
-            "saturated": view.is_ready and (load_score == 1 or 0 < limit <= view.waiting),
+            "saturated": view.is_ready and is_full,
             "ready": view.is_ready,
             "failed": view.is_hopeless,
         }
+        state = next((state for state, holds in states.items() if holds), "loading")
         return Status(
-            state=next((state for state, holds in states.items() if holds), "loading"),
+            state=state,
             reason=view.reason,
             backend=self._backend,
             traits=self._pool.known_traits,
             voices=self.voices,
             pool=view,
             load_score=load_score,
+            accepts_requests=state not in ("stopping", "failed") and not is_full,
             pids=self._pool.pids,
             uptime_s=self._clock.now() - self._started,
-            in_flight=self._in_flight,
+            in_flight=self._in_flight + self._loading,
+            waiting=view.waiting + self._loading,
             outcomes=dict(self._outcomes),
         )
 
@@ -127,7 +136,10 @@ class Synthesizer:
         """
         if self._is_stopping:
             raise Unavailable("The server is stopping.")
-        traits = await self._pool.traits()
+        came = self._clock.now()
+        traits = self._pool.known_traits or await self._wait_for_traits(request)
+        if request.max_wait_s is not None:
+            request = replace(request, max_wait_s=max(0.0, request.max_wait_s - (self._clock.now() - came)))
         voice = self._library.with_built_in(traits.voices).resolve(request.voice)
         if request.has_sample and not traits.can_clone:
             raise CloningNotSupported(
@@ -137,6 +149,27 @@ class Synthesizer:
         language = self._language(request, voice, traits)
         utterances = await self._plan(request.text, language, traits)
         return await self._start(request, Reference(voice.id), utterances, traits)
+
+    async def _wait_for_traits(self, request: SpeechRequest) -> Traits:
+        """For the first worker. Raises Overloaded, DeadlineExceeded, Unavailable."""
+        wait_s = _limits(self._settings.pool).deadline(0.0, request.max_wait_s)
+        self._loading += 1
+        try:
+            if self._is_full(self._loading - 1):
+                drain_s = self._pool.view().drain_s
+                raise Overloaded("All requests that this server lets wait for the speech engine to load.", drain_s)
+            async with asyncio.timeout(wait_s):
+                return await self._pool.traits()
+        except BaseException as error:
+            if isinstance(error, TimeoutError):
+                error = DeadlineExceeded(f"The speech engine was still loading after {wait_s:.0f} s.")
+            self._outcomes[_outcome(error)] += 1
+            raise error from None
+        finally:
+            self._loading -= 1
+
+    def _is_full(self, waiting: int) -> bool:
+        return 0 < self._settings.pool.max_queue_length <= waiting
 
     async def _start(
         self, request: SpeechRequest, voice: Reference, utterances: tuple[Utterance, ...], traits: Traits
@@ -151,6 +184,7 @@ class Synthesizer:
             sample_rate=traits.sample_rate,
             speed=native_speed,
             tempo=tempo,
+            streamed=request.streamed,
             threads=self._threads,
             clock=self._clock,
         )
@@ -174,8 +208,7 @@ class Synthesizer:
                 ticket = self._pool.submit(stream.score, spec)
             await stream.start(ticket)
         except BaseException as error:
-            if isinstance(error, Exception):
-                stream.outcome = "rejected" if isinstance(error, Overloaded) else "failed"
+            stream.outcome = _outcome(error)
             await stream.aclose()
             raise
         return stream
@@ -264,6 +297,17 @@ class Synthesizer:
         await self._pool.close()
 
 
+def _outcome(error: BaseException) -> str:
+    """What the metrics call an answer that ended with an error, or was cancelled."""
+    if not isinstance(error, Exception):
+        return "cancelled"
+    return "rejected" if isinstance(error, Overloaded) else "failed"
+
+
+def _limits(settings: PoolSettings) -> Limits:
+    return Limits(settings.max_queue_length, settings.max_queue_seconds, settings.deadline_seconds)
+
+
 def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
     return ColdPool(
         size=settings.cold_pool_size,
@@ -288,7 +332,7 @@ async def open_synthesizer(
     memory, device = open_memory(on_gpu=settings.pool.tts_device == "gpu")
     scheduler = Scheduler(
         lead_s=settings.pool.stream_lead_s,
-        limits=Limits(settings.pool.max_queue_length, settings.pool.max_queue_seconds, settings.pool.deadline_seconds),
+        limits=_limits(settings.pool),
         cold=_cold_pool(settings.pool, device),
         device=device,
         patience=Patience(task_s=settings.pool.hang_seconds),

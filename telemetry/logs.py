@@ -22,9 +22,15 @@ def set_up(*, debug: bool) -> None:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
+        logger.addFilter(_is_news)
     # They write down query strings and bytes of forms, which are a user's.
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """uvicorn takes an answer that is broken off on purpose, which has its own line, for a fault of the app."""
+    return not str(record.msg).startswith("ASGI callable returned without completing response")
 
 
 def request_broke(place: str) -> None:

@@ -84,6 +84,14 @@ def test_settings_that_cannot_be_used_are_a_line_each(words: list[str]) -> None:
     assert [line.partition(":")[0] for line in lines] == ["PORT", "STREAM_LEAD_S"]
 
 
+@pytest.mark.parametrize("words", [["serve"], ["say", "hi", "-o", "a.mp3"]], ids=lambda words: words[0])
+def test_a_gpu_that_is_asked_for_and_not_there_is_a_line(words: list[str]) -> None:
+    ended = run(*words, TTS_DEVICE="gpu", CUDA_VISIBLE_DEVICES="")
+    assert ended.exit_code == 2
+    _, line = ended.stderr.splitlines()
+    assert line.startswith("TTS_DEVICE:")
+
+
 def test_a_text_from_standard_input_that_is_not_utf_8_is_one_line() -> None:
     ended = run("say", "-", "-o", "a.mp3", given=b"Zo\xeb")
     assert isinstance(ended.exception, SystemExit)

@@ -136,6 +136,9 @@ def test_an_idle_hot_worker_is_unloaded_where_that_is_wanted_and_comes_back_for_
         assert server.speak("one two three").status_code == 200
         assert time.monotonic() - began < 5
         assert server.health()["metrics"]["total_errors"] == 0
+        loading = [line for line in server.log.read_text().splitlines() if "worker loading" in line]
+        assert len(loading) == 2
+        assert "request=" not in loading[1]  # it serves all of them
 
 
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
@@ -157,3 +160,4 @@ def test_what_is_not_finished_in_time_is_told_so_and_the_server_ends_all_the_sam
         assert server.process.wait(10) == 0
         assert 0.9 < time.monotonic() - began < 5
         assert sorted(told, key=str) == [503, 503, None, None]  # two had no sound yet; two broke off
+        assert "ERROR" not in server.log.read_text()

@@ -78,7 +78,7 @@ class Storm:
         return count
 
 
-def test_whatever_is_killed_nobody_hears_anything_wrong_and_all_slots_come_back(tmp_path, record_property):
+def test_whatever_is_killed_nobody_hears_anything_wrong_and_all_slots_come_back(tmp_path):
     settings = {"KOKORO_SLOTS": "1", "COLD_POOL_SIZE": "2", "HOT_QUEUE_SAFETY_FACTOR": "0"}
     with running_server(tmp_path, TTS_BACKEND="kokoro", COLD_WORKER_IDLE_TIMEOUT="1", **settings) as server:
         storm = Storm(server)
@@ -89,7 +89,7 @@ def test_whatever_is_killed_nobody_hears_anything_wrong_and_all_slots_come_back(
         for client in clients:
             client.join(LONGEST_S)
             assert not client.is_alive(), "a client waits for ever"
-        record_property("storm", f"{killed} kills, {dict(storm.told)}, longest {storm.longest_s:.1f} s")
+        print(f"{killed} kills, {dict(storm.told)}, longest {storm.longest_s:.1f} s")
         assert storm.wrong == []
         assert killed > SECONDS / 5
         assert storm.told["200"] > SECONDS / 5

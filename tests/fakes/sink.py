@@ -30,7 +30,7 @@ class MemorySink:
             self.ended.set()
         return self.seconds(index)
 
-    def restart(self, index: int) -> None:
+    def rerun(self, index: int) -> None:
         self.parts[index] = []
         self.restarts += 1
 

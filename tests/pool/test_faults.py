@@ -78,6 +78,23 @@ def test_an_idle_worker_is_not_taken_for_a_frozen_one():
     asyncio.run(scene())
 
 
+def test_a_server_that_stood_still_blames_no_worker_for_it():
+    async def scene():
+        async with open_pool(patience=HASTY) as pool:
+            assert (await speak(pool, "warm up")).error is None
+            pids = pool.pids
+            first, second = MemorySink(), MemorySink()
+            submit(pool, first, "slow " * 10)
+            submit(pool, second, "slow " * 100)
+            await second.sounded.wait()
+            time.sleep(HASTY.silence_s + 2)  # noqa: ASYNC251  (as a suspended machine does)
+            await ended(first, second)
+            assert (first.error, second.error) == (None, None)
+            assert pool.pids == pids
+
+    asyncio.run(scene())
+
+
 def test_a_cancelled_utterance_that_stops_late_costs_nobody_else_a_thing():
     async def scene():
         async with open_pool(patience=HASTY) as pool:

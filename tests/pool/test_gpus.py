@@ -3,10 +3,11 @@
 import pynvml
 import pytest
 
+from core.settings import SettingsError
 from core.speech import Priors
 from machine import job
 from nvml import FakeNvml, Gpu
-from pool.memory import Gpus, MainMemory, NoGpu, open_memory
+from pool.memory import Gpus, MainMemory, open_memory
 from scheduler.autoscaler import ColdPool
 from scheduler.messages import CPU, DeviceMemory, Ready, Spawn, Submitted
 from scheduler.scheduler import Scheduler
@@ -62,11 +63,11 @@ def test_the_hot_worker_gets_the_card_with_most_free_memory_and_cold_ones_the_be
 @pytest.mark.parametrize("visible", ["", "9"])
 def test_a_gpu_that_is_asked_for_and_not_there_is_said(driver, monkeypatch, visible):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    with pytest.raises(NoGpu, match="CUDA_VISIBLE_DEVICES"):
+    with pytest.raises(SettingsError, match="CUDA_VISIBLE_DEVICES"):
         open_memory(on_gpu=True)
     driver.gpus = ()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    with pytest.raises(NoGpu):
+    with pytest.raises(SettingsError):
         open_memory(on_gpu=True)
     memory, device = open_memory(on_gpu=False)
     assert (type(memory), device) == (MainMemory, CPU)

@@ -140,6 +140,22 @@ def test_a_ticket_may_be_given_back_when_the_pool_is_closed():
     asyncio.run(scene())
 
 
+def test_closing_again_goes_on_where_the_first_one_was_given_up():
+    async def scene() -> int:
+        async with open_pool() as pool:
+            await pool.traits()
+            (pid,) = pool.pids.values()
+            first = asyncio.create_task(pool.close())
+            await asyncio.sleep(0)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+        return pid
+
+    pid = asyncio.run(scene())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
 @pytest.mark.parametrize("load_s", [0, 30])
 def test_closing_ends_the_child_also_while_it_loads(load_s):
     async def scene() -> tuple[int, ...]:

@@ -24,7 +24,7 @@ from scheduler.messages import (
     Phase,
     Progress,
     Ready,
-    Restart,
+    Rerun,
     Retire,
     Spawn,
     Start,
@@ -93,7 +93,7 @@ class World(RuleBasedStateMachine):
                     assert not isinstance(error, DeadlineExceeded) or waited_s >= DEADLINE_S
                     assert not isinstance(error, Overloaded) or waited_s == 0, "refused when it was in"
                     del self.open[job]
-                case Restart(job, index):
+                case Rerun(job, index):
                     assert job in self.open
                     assert index not in self.done[job]
 
@@ -128,7 +128,7 @@ class World(RuleBasedStateMachine):
     @rule(utterances=st.integers(1, 6), paced=st.booleans(), client=st.sampled_from("ab"))
     def submit(self, utterances, paced, client):
         self.jobs += 1
-        parts = tuple(Utterance(i, f"words of {self.jobs} to speak", "en") for i in range(utterances))
+        parts = tuple(Utterance(i, f"words {i} of {self.jobs} to speak", "en") for i in range(utterances))
         self.open[self.jobs] = JobSpec(parts, Reference("alloy"), id=self.jobs, paced=paced, client=client)
         self.done[self.jobs] = set()
         self.came[self.jobs] = self.now + 0.25

@@ -15,7 +15,7 @@ from scheduler.messages import (
     FirstAudio,
     Left,
     Ready,
-    Restart,
+    Rerun,
     Spawn,
     Start,
     Stopped,
@@ -122,7 +122,7 @@ def test_events_about_what_is_gone_are_ignored(event):
 def test_an_utterance_whose_worker_died_runs_again_if_nothing_of_it_was_heard():
     scheduler = ready(slots=2)
     scheduler.handle(Submitted(spec(1, 2)), 0.0)
-    assert scheduler.handle(Died(1), 1.0) == [Restart(1, 0), Spawn(2, "cpu")]
+    assert scheduler.handle(Died(1), 1.0) == [Rerun(1, 0), Spawn(2, "cpu")]
     assert started(scheduler.handle(Ready(2, 2, Priors()), 2.0)) == [(1, 0)]
 
 
@@ -140,7 +140,7 @@ def test_what_was_finished_before_the_death_is_not_spoken_again():
     scheduler = ready(slots=2)
     first = task_of(scheduler.handle(Submitted(spec(1, 2)), 0.0))
     scheduler.handle(Finished(1, first, 1.0), 0.5)
-    assert Restart(1, 1) in scheduler.handle(Died(1), 1.0)
+    assert Rerun(1, 1) in scheduler.handle(Died(1), 1.0)
     assert started(scheduler.handle(Ready(2, 2, Priors()), 2.0)) == [(1, 1)]
 
 
@@ -149,7 +149,7 @@ def test_an_utterance_that_fails_every_time_fails_its_job_and_no_other():
     commands = scheduler.handle(Submitted(spec(1)), 0.0)
     for _ in range(2):
         commands = scheduler.handle(Finished(1, task_of(commands), None), 1.0)
-        assert Restart(1, 0) in commands
+        assert Rerun(1, 0) in commands
     scheduler.handle(Submitted(spec(2)), 1.0)
     commands = scheduler.handle(Finished(1, task_of(commands), None), 1.0)
     assert [type(c) for c in commands] == [Fail, Start]

@@ -39,7 +39,7 @@ def test_utterances_that_come_in_any_order_leave_in_theirs():
 def test_an_utterance_that_is_spoken_again_is_heard_once():
     score = Score(PARTS, RATE)
     score.audio(0, tone(0.1))
-    score.restart(0)
+    score.rerun(0)
     score.audio(0, tone(0.2))
     score.done(0)
     assert asyncio.run(pull(score, 0)) == [0.2]

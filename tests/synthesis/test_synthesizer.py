@@ -10,7 +10,15 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import CloningNotSupported, InvalidValue, SpeechError, UnknownVoice, UnsupportedLanguage
+from core.errors import (
+    CloningNotSupported,
+    DeadlineExceeded,
+    InvalidValue,
+    Overloaded,
+    SpeechError,
+    UnknownVoice,
+    UnsupportedLanguage,
+)
 from core.events import Silence
 from core.settings import load_settings
 from core.speech import AudioFormat, SpeechRequest
@@ -141,6 +149,47 @@ def test_a_worker_killed_in_mid_stream_gives_all_of_the_audio_or_an_error():
             assert isinstance(result, SpeechError) or len(result) == full
 
     play(scene)
+
+
+@pytest.mark.parametrize("delay_s", [0.3, 0.8, 1.3])
+def test_a_worker_killed_under_an_answer_that_leaves_whole_costs_it_nothing_but_time(delay_s):
+    request = replace(PCM, text="slow " * 40, streamed=False)
+
+    async def scene(synthesizer):
+        full = len(await read(synthesizer, replace(PCM, text="one " * 40)))
+        reading = asyncio.create_task(read(synthesizer, request))
+        await asyncio.sleep(delay_s)
+        for pid in synthesizer.status().pids.values():
+            os.kill(pid, signal.SIGKILL)
+        assert len(await reading) == full
+
+    play(scene)
+
+
+def test_who_waits_for_the_engine_to_load_is_counted_and_bounded():
+    async def scene(synthesizer):
+        waiting = asyncio.create_task(read(synthesizer, PCM))
+        await asyncio.sleep(0)
+        status = synthesizer.status()
+        assert (status.state, status.in_flight, status.waiting) == ("loading", 1, 1)
+        assert not status.accepts_requests
+        with pytest.raises(Overloaded):
+            await synthesizer.speak(PCM)
+        assert await waiting
+        assert synthesizer.status().outcomes == {"rejected": 1, "done": 1}
+
+    play(scene, "make_slow_to_load", max_queue_length=1)
+
+
+def test_the_time_that_a_client_gives_runs_while_the_engine_loads():
+    async def scene(synthesizer):
+        began = time.monotonic()
+        with pytest.raises(DeadlineExceeded):
+            await synthesizer.speak(replace(PCM, max_wait_s=0.2))
+        assert time.monotonic() - began < 1
+        assert synthesizer.status().outcomes == {"failed": 1}
+
+    play(scene, "make_slow_to_load")
 
 
 def test_nothing_is_made_far_ahead_of_a_client_that_does_not_read():
