@@ -23,13 +23,16 @@ from scheduler.messages import (
     WorkerView,
 )
 from scheduler.watchdog import Patience, Watchdog
-from scheduler.worker import Worker, WorkerKind, WorkerState, pause_s
+from scheduler.worker import MAX_BACK_OFF_S, Worker, WorkerKind, WorkerState, pause_s
 
 HOPELESS_STARTS = 3
 """Starts that failed in a row before waiting jobs are told so; later starts go on in the background."""
 
 HOPE_S = 60.0
 """How long after its last good moment an engine that has loaded before is thought to come back."""
+
+HOPEFUL_PAUSE_S = 2.0
+"""Longest pause before a restart until then: listeners wait for it."""
 
 
 class Supervisor:
@@ -100,7 +103,8 @@ class Supervisor:
             self._hoped_until = now + HOPE_S
         self.is_hopeless = self._failed_starts >= HOPELESS_STARTS and now >= self._hoped_until
         self.reason = reason or "the speech engine stopped; it is being started again"
-        self._spawn_at = now + pause_s(self._deaths_in_a_row)
+        longest_s = HOPEFUL_PAUSE_S if now < self._hoped_until else MAX_BACK_OFF_S
+        self._spawn_at = now + min(longest_s, pause_s(self._deaths_in_a_row))
         self._deaths_in_a_row += 1
 
     def _mourn_cold(self, was: WorkerState, now: float) -> None:

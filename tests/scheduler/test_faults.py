@@ -28,7 +28,7 @@ from scheduler.messages import (
     Tick,
 )
 from scheduler.scheduler import Scheduler
-from scheduler.supervisor import HOPE_S, HOPELESS_STARTS
+from scheduler.supervisor import HOPE_S, HOPEFUL_PAUSE_S, HOPELESS_STARTS
 from scheduler.worker import BACK_OFF_S
 
 # --- suspects
@@ -209,6 +209,19 @@ def test_an_engine_that_has_loaded_before_is_waited_for_a_while():
         said = scheduler.handle(Died(worker, "no such file"), now)
     assert scheduler.view(now).is_hopeless
     assert len(jobs(said, Fail)) == 4
+
+
+def test_an_engine_that_loads_and_dies_is_back_soon_however_often():
+    scheduler = ready(slots=1)
+    now, worker, pauses = 1.0, 1, []
+    for _ in range(6):
+        said = scheduler.handle(Died(worker), now)
+        pauses.append(scheduler.backoff_s(now))
+        now += pauses[-1]
+        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        scheduler.handle(Ready(worker, 1, Priors()), now + 1.0)
+        now += 1.5
+    assert pauses == [0.0, 0.5, 1.0, 2.0, HOPEFUL_PAUSE_S, HOPEFUL_PAUSE_S]
 
 
 def test_what_cold_workers_make_does_not_hide_that_the_hot_one_keeps_dying():
