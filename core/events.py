@@ -24,6 +24,9 @@ class Events(Protocol):
     def memory_unknown(self, *, reason: str) -> None:
         """Memory cannot be read, so that no cold worker is started; `reason` is the kind and place of the exception."""
 
+    def notes_lost(self, *, reason: str) -> None:
+        """What was learned cannot be kept for the next start; `reason` is the kind and place of the exception."""
+
     def job_ended(
         self,
         *,
@@ -56,6 +59,9 @@ class Silence:
         """Ignored."""
 
     def memory_unknown(self, *, reason: str) -> None:
+        """Ignored."""
+
+    def notes_lost(self, *, reason: str) -> None:
         """Ignored."""
 
     def job_ended(

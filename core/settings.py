@@ -105,6 +105,9 @@ class PoolSettings(_Group):
     deadline_seconds: float = Field(
         600.0, ge=0, description="Seconds after which a request that has no sound yet is given up (504). 0: never."
     )
+    state_dir: Path = Field(
+        Path("assets/state"), description="Folder in which the server keeps what it learned of its own speed."
+    )
     hang_seconds: float = Field(
         20.0,
         gt=0,

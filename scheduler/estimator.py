@@ -30,6 +30,18 @@ def words_of(utterance: Utterance) -> int:
     return len(utterance.text if utterance.language in WIDE_CHARS_PER_SECOND else utterance.text.split())
 
 
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What an `Estimator` has learned, to be kept: pairs of sums whose quotients are its figures, each above 0.
+
+    speeds: by count of busy slots. lengths: by language. words: None as long as none was spoken.
+    """
+
+    speeds: Mapping[int, tuple[float, float]]
+    lengths: Mapping[str, tuple[float, float]]
+    words: tuple[float, float] | None = None
+
+
 @dataclass(slots=True)
 class _Ratio:
     """A quotient of two sums in which the past fades, so that long utterances count for more than short ones."""
@@ -45,16 +57,30 @@ class _Ratio:
     def value(self) -> float:
         return self.above / self.below
 
+    @property
+    def sums(self) -> tuple[float, float]:
+        return self.above, self.below
+
 
 class Estimator:
     """What is known of one backend on one device."""
 
-    def __init__(self, priors: Priors) -> None:
-        """priors: the backend's own figures, for what was not seen yet."""
+    def __init__(self, priors: Priors, learned: Curve | None = None) -> None:
+        """priors: the backend's own figures, for what was not seen yet. learned: in an earlier life."""
         self._priors = priors
-        self._speeds: dict[int, _Ratio] = {}
-        self._lengths: dict[str, _Ratio] = {}
-        self._words = _Ratio()
+        learned = learned or Curve({}, {})
+        self._speeds = {count: _Ratio(*sums) for count, sums in learned.speeds.items()}
+        self._lengths = {language: _Ratio(*sums) for language, sums in learned.lengths.items()}
+        self._words = _Ratio(*(learned.words or ()))
+
+    @property
+    def learned(self) -> Curve:
+        """All that was learned so far."""
+        return Curve(
+            {count: ratio.sums for count, ratio in self._speeds.items()},
+            {language: ratio.sums for language, ratio in self._lengths.items()},
+            self._words.sums if self._words.below else None,
+        )
 
     def rate(self, busy: int) -> float:
         """Seconds of audio that the device makes in a second with `busy` slots busy, at least 1 of them."""

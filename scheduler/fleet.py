@@ -1,9 +1,10 @@
 """The workers and the devices they share: who has free slots, how fast all of them are, what a start costs."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from core.speech import Priors, Task, Utterance
-from scheduler.estimator import BusyMeter, Estimator
+from scheduler.estimator import BusyMeter, Curve, Estimator
 from scheduler.messages import Ready
 from scheduler.worker import Run, Worker, WorkerKind, WorkerState
 
@@ -11,17 +12,33 @@ STREAM_FACTOR = 1.2
 """How much faster than real time each sequence of a batching worker must be while somebody listens to one of them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What one life of the server knows for the next. priors: of the backend that it was learned of.
+
+    curves: by device. starts: seconds from spawn to ready, by device.
+    """
+
+    priors: Priors
+    curves: Mapping[str, Curve]
+    starts: Mapping[str, float]
+
+
 class Fleet:
     """All worker processes that are not dead. A device has one curve, whichever process has its slots."""
 
-    def __init__(self, *, home: str) -> None:
-        """home: the hot worker's device, by whose curve the length of texts and first sounds are told."""
+    def __init__(self, *, home: str, learned: Learned | None = None) -> None:
+        """home: the hot worker's device, by whose curve the length of texts and first sounds are told.
+
+        learned: in an earlier life; forgotten where another backend comes than it was learned of.
+        """
+        learned = learned or Learned(Priors(), {}, {})
         self.home = home
         self.workers: dict[int, Worker] = {}
-        self.priors = Priors()
-        self._estimators: dict[str, Estimator] = {}
+        self.priors = learned.priors
+        self._estimators = {device: Estimator(self.priors, curve) for device, curve in learned.curves.items()}
         self._meters: dict[str, BusyMeter] = {}
-        self._starts: dict[str, float] = {}
+        self._starts = dict(learned.starts)
         self.phases: dict[str, float] = {}
         """Longest seconds that each phase of a start took."""
 
@@ -37,6 +54,12 @@ class Fleet:
     def hot(self) -> Worker | None:
         """The resident worker, loading or loaded."""
         return next(iter(self.of(WorkerKind.HOT)), None)
+
+    @property
+    def learned(self) -> Learned:
+        """What is worth to be kept."""
+        curves = {device: estimator.learned for device, estimator in self._estimators.items()}
+        return Learned(self.priors, curves, dict(self._starts))
 
     # --- lives
 

@@ -18,7 +18,7 @@ from core.speech import Task
 from scheduler.admission import AHEAD_S, NO_LIMITS, Limits, Load, check, forecast_s, remaining_s, weigh
 from scheduler.autoscaler import NO_COLD_POOL, ColdPool, Demand
 from scheduler.blame import Blame
-from scheduler.fleet import Fleet
+from scheduler.fleet import Fleet, Learned
 from scheduler.job import MAX_RUNS, Job, JobSpec, JobState
 from scheduler.messages import (
     CPU,
@@ -59,15 +59,17 @@ class Scheduler:
         cold: ColdPool = NO_COLD_POOL,
         patience: Patience = Patience(),  # noqa: B008  (frozen)
         device: str = CPU,
+        learned: Learned | None = None,
     ) -> None:
         """lead_s: seconds of audio that may be made ahead of a job's client. limits: of the queue.
 
         cold: what cold workers may come. patience: with workers that are silent. device: the hot worker's.
+        learned: in an earlier life of the server.
         """
         self._lead_s = lead_s
         self._limits = limits
         self._streams_on_cold = cold.streams
-        self._fleet = Fleet(home=device)
+        self._fleet = Fleet(home=device, learned=learned)
         self._supervisor = Supervisor(self._fleet, cold, patience)
         self._jobs: dict[int, Job] = {}
         self._queue = FairQueue(self._cost_s)
@@ -132,6 +134,11 @@ class Scheduler:
     def wants_memory(self) -> bool:
         """Whether a reading of memory may decide something now."""
         return self._supervisor.may_grow and (bool(self._jobs) or not self._supervisor.has_seen_memory)
+
+    @property
+    def learned(self) -> Learned:
+        """What the next life of the server should know."""
+        return self._fleet.learned
 
     def forecast_s(self, spec: JobSpec, now: float) -> float:
         """Seconds until a job that came now would have its first sound."""

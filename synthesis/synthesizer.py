@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -21,9 +22,10 @@ from core.errors import (
     UnsupportedLanguage,
 )
 from core.events import Events
-from core.settings import PoolSettings, Settings
+from core.settings import PROJECT, PoolSettings, Settings
 from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
 from pool.memory import open_memory
+from pool.notebook import Notebook
 from pool.pool import Pool
 from pool.process import WorkerSpec
 from scheduler.admission import Limits
@@ -330,19 +332,25 @@ async def open_synthesizer(
     backend = resolve(settings.pool.tts_backend)
     spec = WorkerSpec(backend, settings.options(backend))
     memory, device = open_memory(on_gpu=settings.pool.tts_device == "gpu")
+    name = re.sub(r"\W+", "-", backend)
+    notebook = Notebook(PROJECT / settings.pool.state_dir / f"{name}.json", events)
     scheduler = Scheduler(
         lead_s=settings.pool.stream_lead_s,
         limits=_limits(settings.pool),
         cold=_cold_pool(settings.pool, device),
         device=device,
         patience=Patience(task_s=settings.pool.hang_seconds),
+        learned=notebook.read(),
     )
     pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory)
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads:
         synthesizer = Synthesizer(settings, pool, backend=backend, clock=clock, events=events, threads=threads)
         events.server_started(backend=backend)
         pool.open()
+        keeping = asyncio.create_task(notebook.keep(lambda: scheduler.learned))
         try:
             yield synthesizer
         finally:
+            keeping.cancel()
             await synthesizer.stop()
+            notebook.write(scheduler.learned)

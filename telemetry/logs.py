@@ -65,6 +65,10 @@ class LogEvents:
         """Memory cannot be read."""
         _write(logging.WARNING, "memory unknown", reason=reason)
 
+    def notes_lost(self, *, reason: str) -> None:
+        """What was learned cannot be kept for the next start."""
+        _write(logging.WARNING, "learned figures lost", reason=reason)
+
     def job_ended(
         self,
         *,

@@ -28,6 +28,7 @@ def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         folder = tmp_path_factory.mktemp("temporary")
         patch.setenv("TMPDIR", str(folder))
         patch.setattr(tempfile, "tempdir", None)
+        patch.setenv("STATE_DIR", str(tmp_path_factory.mktemp("state")))
         yield folder
 
 

@@ -1,5 +1,6 @@
 """Workers killed at random under load, for KILL_SECONDS: no wrong audio, no hang, no orphan, no lost slot."""
 
+import logging
 import os
 import random
 import threading
@@ -13,6 +14,7 @@ import pytest
 from gauges.likeness import SAME, is_beginning, likeness, shape
 from harness.server import Server, running_server, until
 
+LOG = logging.getLogger(__name__)
 SECONDS = float(os.environ.get("KILL_SECONDS", "60"))
 CLIENTS = 5
 TEXTS = ("Two apples.", "Three blue boats. They left at noon.", "Seven open doors, and nobody came in. It was late.")
@@ -89,7 +91,7 @@ def test_whatever_is_killed_nobody_hears_anything_wrong_and_all_slots_come_back(
         for client in clients:
             client.join(LONGEST_S)
             assert not client.is_alive(), "a client waits for ever"
-        print(f"{killed} kills, {dict(storm.told)}, longest {storm.longest_s:.1f} s")
+        LOG.info("%d kills, %s, longest %.1f s", killed, dict(storm.told), storm.longest_s)
         assert storm.wrong == []
         assert killed > SECONDS / 5
         assert storm.told["200"] > SECONDS / 5
