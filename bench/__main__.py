@@ -5,13 +5,14 @@ import statistics
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
 import psutil
 
 from bench.bare import Bare, side_by_side
+from bench.crew import round_trip_ms, spawn_to_sound_s
 from bench.ear import dry_s, first_sound_s, read
 from tests.harness.server import Server, running_server
 
@@ -119,12 +120,46 @@ def throughput(server: Server, bare: Bare, runs: int) -> None:
     print_line("audio of two users / of two threads on the bare session", f"{share:.1%}", "92 %", share >= 0.92)
 
 
+def round_trip(server: Server, bare: Bare, runs: int) -> None:
+    """What scheduler, socket and worker add to an utterance."""
+    extra_ms = round_trip_ms(runs * 25)
+    print_line("way to a worker and back, an utterance", f"{extra_ms:.2f} ms", "3 ms", extra_ms < 3)
+
+
+def start(server: Server, bare: Bare, runs: int) -> None:
+    """A worker from its spawn to its first sound."""
+    seconds = statistics.median(spawn_to_sound_s(runs))
+    print_line("spawn of a worker to its first sound", f"{seconds:.2f} s", "5 s", seconds < 5)
+
+
+def second_worker(server: Server, bare: Bare, runs: int) -> None:
+    """Answers of a hot and a cold worker against the hot one alone, a slot each."""
+    settings = {"KOKORO_SLOTS": "1", "HOT_QUEUE_SAFETY_FACTOR": "0", "COLD_WORKER_IDLE_TIMEOUT": "3600"}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        alone, both = (
+            stack.enter_context(running_server(Path(folder), **settings, COLD_POOL_SIZE=size)) for size in "01"
+        )
+
+        def answers(server: Server) -> float:
+            def ask() -> None:
+                server.http.post("/v1/audio/speech", json={"input": PARAGRAPH, "response_format": "wav"})
+
+            return side_by_side([[ask]] * 6)
+
+        ours, theirs = alternate(runs, lambda: answers(both), lambda: answers(alone))
+    gain = statistics.median(slow / fast for fast, slow in zip(ours, theirs, strict=True))
+    print_line("answers of a hot and a cold worker / of the hot one alone", f"{gain:.2f}", "1.5", gain >= 1.5)
+
+
 FIGURES = {
     "first-sound": first_sound_alone,
     "busy": first_sound_busy,
     "long-text": long_text,
     "sentence": sentence,
     "throughput": throughput,
+    "round-trip": round_trip,
+    "start": start,
+    "second-worker": second_worker,
 }
 
 
