@@ -36,7 +36,8 @@ class Notebook:
             learned = _LEARNED.validate_json(self._path.read_bytes())
         except (OSError, ValidationError):
             return None
-        return learned if all(isfinite(figure) and figure > 0 for figure in _figures(learned)) else None
+        is_sane = learned.priors.rates and all(isfinite(figure) and figure > 0 for figure in _figures(learned))
+        return learned if is_sane else None
 
     async def keep(self, learned: Callable[[], Learned]) -> None:
         """Write down what is new, again and again, until this is cancelled."""
@@ -68,8 +69,9 @@ class Notebook:
 
 
 def _figures(learned: Learned) -> Iterator[float]:
-    yield from learned.priors.rates
+    yield from (*learned.priors.rates, learned.priors.start_s, learned.priors.memory_bytes)
     yield from learned.starts.values()
     for curve in learned.curves.values():
+        yield from curve.speeds
         for sums in (*curve.speeds.values(), *curve.lengths.values(), *([curve.words] if curve.words else [])):
             yield from sums

@@ -23,6 +23,7 @@ class Blame:
 
     def convict(self, task: Task, now: float) -> None:
         """It was accused, alone aboard, and that worker died too."""
+        self.accuse(task, now)
         self._convicted[_fingerprint(task.utterance, task.voice, task.params)] = now + CONVICTION_S
 
     def clear(self, task: Task) -> None:
@@ -34,11 +35,13 @@ class Blame:
         """Whether it is to run alone."""
         return bool(self._accused) and _fingerprint(utterance, spec.voice, spec.params) in self._accused
 
-    def is_convicted(self, spec: JobSpec) -> bool:
-        """Whether any of a job's words is not to run at all."""
-        return bool(self._convicted) and any(
-            _fingerprint(each, spec.voice, spec.params) in self._convicted for each in spec.utterances
-        )
+    def is_convicted(self, utterance: Utterance, spec: JobSpec) -> bool:
+        """Whether it is not to run at all."""
+        return bool(self._convicted) and _fingerprint(utterance, spec.voice, spec.params) in self._convicted
+
+    def has_convict(self, spec: JobSpec) -> bool:
+        """Whether that holds for any of a job's utterances."""
+        return any(self.is_convicted(each, spec) for each in spec.utterances)
 
     def forget(self, now: float) -> None:
         """Drop what is too long ago."""

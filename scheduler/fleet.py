@@ -72,12 +72,8 @@ class Fleet:
         worker = self.workers.get(worker_id)
         if worker is None or worker.state is not WorkerState.STARTING:
             return
-        self.learn_phase(worker, now)
-        worker.phase, worker.heard_at = phase, now
-
-    def learn_phase(self, worker: Worker, now: float) -> None:
-        """A phase of its start has taken so long."""
         self.phases[worker.phase] = max(self.phases.get(worker.phase, 0.0), now - worker.heard_at)
+        worker.phase, worker.heard_at = phase, now
 
     def ready(self, event: Ready, now: float) -> Worker | None:
         """A worker has loaded."""
@@ -88,6 +84,7 @@ class Fleet:
         if self.priors != event.priors:  # another backend than before: what was learned is of no use
             self.priors = event.priors
             self._estimators.clear()
+            self._starts.clear()
         worker.slots, worker.batches, worker.idle_since = event.slots, event.batches, now
         worker.move(WorkerState.IDLE)
         known_s = self._starts.get(worker.device)

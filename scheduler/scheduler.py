@@ -188,7 +188,7 @@ class Scheduler:
 
     def _refusal(self, spec: JobSpec, now: float) -> SpeechError | None:
         self._blame.forget(now)
-        if self._blame.is_convicted(spec):
+        if self._blame.has_convict(spec):
             return SynthesisFailed("This text has ended the speech engine twice within the last minutes.")
         if self._supervisor.is_hopeless:
             return None  # it is told so itself
@@ -263,11 +263,13 @@ class Scheduler:
             return []
         commands: list[Command] = []
         for run in worker.running.values():
-            is_guilty = run.is_suspect and not run.has_sounded
-            self._blame.accuse(run.task, now)
-            if is_guilty and not (worker.is_mute or event.is_out_of_memory):  # such an end tells little of the words
-                self._blame.convict(run.task, now)
+            if run.is_cancelled and worker.is_hung:  # it did not stop in time, which is no crime
+                continue
             job = self._jobs.get(run.task.job)
+            is_last = job is not None and not run.is_cancelled and job.runs[run.task.utterance.index] >= MAX_RUNS
+            # Memory runs out for many reasons: the words are tried again alone, and not remembered.
+            is_guilty = run.is_suspect and (is_last or not run.has_sounded) and not event.is_out_of_memory
+            (self._blame.convict if is_guilty else self._blame.accuse)(run.task, now)
             if job is None or run.is_cancelled:  # gone, perhaps just now, with another of its utterances
                 continue
             job.fled = job.fled or worker.kind is WorkerKind.COLD
@@ -277,7 +279,7 @@ class Scheduler:
             else:
                 error = SynthesisFailed("The speech engine stopped while it was speaking.")
                 commands += self._again(job, run.task.utterance.index, error, now)
-        for job in [job for job in self._jobs.values() if not job.released and self._blame.is_convicted(job.spec)]:
+        for job in [job for job in self._jobs.values() if not job.released and self._blame.has_convict(job.spec)]:
             commands += self._fail(job, SynthesisFailed("This text has just ended the speech engine twice."), now)
         return commands + (self._give_up(now) if self._supervisor.is_hopeless else [])
 
@@ -327,6 +329,9 @@ class Scheduler:
     def _dispatch(self, now: float) -> Iterator[Command]:
         workers = [worker for worker in self._fleet if worker.takes_work and not worker.is_quarantined]
         for suspect in [job for job in self._jobs.values() if self._is_due(job, now) and self._is_suspect(job)]:
+            if self._blame.is_convicted(suspect.next, suspect.spec):
+                yield from self._fail(suspect, SynthesisFailed("This text has ended the speech engine twice."), now)
+                continue
             fitting = [worker for worker in workers if self._fits(suspect, worker)]
             if fitting:
                 worker = min(fitting, key=lambda worker: len(worker.running))

@@ -29,7 +29,7 @@ HOPELESS_STARTS = 3
 """Starts that failed in a row before waiting jobs are told so; later starts go on in the background."""
 
 HOPE_S = 60.0
-"""How long after its last good moment an engine that has loaded before is thought to come back."""
+"""How long an engine that has spoken is thought to come back after it died."""
 
 HOPEFUL_PAUSE_S = 2.0
 """Longest pause before a restart until then: listeners wait for it."""
@@ -91,15 +91,15 @@ class Supervisor:
             self._ledger.bar(worker.device, worker.id)
         if was is not WorkerState.DRAINING:
             if worker.kind is WorkerKind.HOT:
-                self._mourn_hot(was, event.reason, now)
+                self._mourn_hot(worker, was, event.reason, now)
             else:
                 self._mourn_cold(was, now)
         return worker
 
-    def _mourn_hot(self, was: WorkerState, reason: str, now: float) -> None:
+    def _mourn_hot(self, worker: Worker, was: WorkerState, reason: str, now: float) -> None:
         if was is WorkerState.STARTING:
             self._failed_starts += 1
-        else:
+        elif worker.finished:
             self._hoped_until = now + HOPE_S
         self.is_hopeless = self._failed_starts >= HOPELESS_STARTS and now >= self._hoped_until
         self.reason = reason or "the speech engine stopped; it is being started again"
@@ -137,17 +137,17 @@ class Supervisor:
     def kill_hung(self, late_s: float, now: float) -> Iterator[Command]:
         """Workers that make no progress; ask at a tick, when all that they said has been heard.
 
-        late_s: for which the server itself stood still. A worker in which only cancelled tasks do not stop is closed,
-        and ended when nobody listens to it any more.
+        late_s: for which the server itself stood still. A worker in which only cancelled tasks do not stop takes
+        nothing more, and is ended when nobody listens to it any more.
         """
         self.fleet.forgive(late_s, now)
         for worker, bound in self._watchdog.overdue(now):
-            if bound.is_cancelled and worker.is_heard:
-                worker.is_closed = True
+            if bound.run is not None and bound.is_cancelled and worker.is_heard:
+                bound.run.is_stuck = True
                 continue
             if worker.state is WorkerState.STARTING:
-                self.fleet.learn_phase(worker, now)  # the next one is given longer
-            worker.is_hung, worker.is_mute = True, bound.run is None
+                self._watchdog.give_longer(worker, now)
+            worker.is_hung = True
             yield Kill(worker.id, bound.reason)
 
     def _respawn(self, now: float) -> Spawn:

@@ -17,7 +17,7 @@ class Patience:
     """How long nothing may happen, in seconds.
 
     task_s: at least, to a task; three times as long in a worker that has finished none, for it may still warm up; and
-    to a cancelled one that does not stop. factor: times what was learned. silence_s: without a sign of life of a loaded
+    as long to a cancelled one, to stop. factor: times what was learned. silence_s: without a sign of life of a loaded
     worker, which gives one every second. phase_s: at least, to a phase of the start, and so many times `factor` to one
     that was never seen. first_phase_s: to the first one that may download weights, and the longest of all.
     """
@@ -66,6 +66,11 @@ class Watchdog:
             for bound in self._bounds(worker):
                 yield bound.at
 
+    def give_longer(self, worker: Worker, now: float) -> None:
+        """It hung in a phase of its start: the next one has twice as long for it."""
+        allowed_s = 2 * (now - worker.heard_at) / self._patience.factor
+        self._fleet.phases[worker.phase] = max(self._fleet.phases.get(worker.phase, 0.0), allowed_s)
+
     def _bounds(self, worker: Worker) -> Iterator[Bound]:
         if worker.is_hung or worker.state is WorkerState.DRAINING:
             return
@@ -74,14 +79,13 @@ class Watchdog:
             return
         yield Bound(worker.heard_at + self._patience.silence_s, "it gave no sign of life")
         for run in worker.running.values():
-            if run.is_cancelled and worker.is_closed and worker.is_heard:
+            if run.is_stuck and worker.is_heard:
                 continue  # known, and nothing to be done before the others are through
             yield Bound(run.heard_at + self._task_s(worker, run), "it hung in an utterance", run)
 
     def _task_s(self, worker: Worker, run: Run) -> float:
-        if run.is_cancelled:
-            return max(self._patience.task_s, run.slot_s)
-        return max(self._patience.task_s * (1 if worker.finished else 3), self._patience.factor * run.slot_s)
+        factor = 1.0 if run.is_cancelled else self._patience.factor
+        return max(self._patience.task_s * (1 if worker.finished else 3), factor * run.slot_s)
 
     def _phase_s(self, worker: Worker) -> float:
         patience = self._patience

@@ -51,7 +51,8 @@ class Run:
     """A task in a slot. since: when it got it. area: of the device's `BusyMeter` at that moment.
 
     slot_s: how long it was to take then. heard_at: when something last came of it, or it was cancelled.
-    has_sounded: some audio came. is_cancelled: nobody wants it any more. is_suspect: a worker died with it aboard.
+    has_sounded: some audio came. is_cancelled: nobody wants it any more; is_stuck: and it does not stop.
+    is_suspect: a worker died with it aboard.
     """
 
     task: Task
@@ -62,6 +63,7 @@ class Run:
     heard_at: float = 0.0
     has_sounded: bool = False
     is_cancelled: bool = False
+    is_stuck: bool = False
 
     def __post_init__(self) -> None:
         self.heard_at = self.since
@@ -73,8 +75,7 @@ class Worker:
 
     place: of a cold worker among its like, from 0; later places retire later. idle_since: None while it works or loads.
     phase: of its start. heard_at: when it last gave a sign of life. finished: tasks that it made.
-    batches: its slots are one engine. is_closed: it takes no work, for a cancelled task does not stop.
-    is_hung: it is being killed. is_mute: for its silence, which tells nothing of what was aboard.
+    batches: its slots are one engine. is_hung: it is being killed.
     """
 
     id: int
@@ -90,9 +91,7 @@ class Worker:
     heard_at: float = 0.0
     finished: int = 0
     batches: bool = False
-    is_closed: bool = False
     is_hung: bool = False
-    is_mute: bool = False
 
     def __post_init__(self) -> None:
         self.heard_at = self.spawned_at
@@ -105,8 +104,9 @@ class Worker:
 
     @property
     def takes_work(self) -> bool:
-        """Whether it takes utterances, now or when a slot is free."""
-        return self.state in (WorkerState.IDLE, WorkerState.BUSY) and not self.is_closed and not self.is_hung
+        """Whether it takes utterances, now or when a slot is free: none while a cancelled one does not stop."""
+        is_closed = self.is_hung or any(run.is_stuck for run in self.running.values())
+        return self.state in (WorkerState.IDLE, WorkerState.BUSY) and not is_closed
 
     @property
     def free_slots(self) -> int:
@@ -138,8 +138,6 @@ class Worker:
     def give_back(self, task_id: int, now: float) -> Run | None:
         """Free the slot of a task; None where it holds no such task."""
         run = self.running.pop(task_id, None)
-        if run is not None and run.is_cancelled:
-            self.is_closed = False
         if not self.running and self.state is WorkerState.BUSY:
             self.move(WorkerState.IDLE)
             self.idle_since = now

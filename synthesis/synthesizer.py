@@ -138,10 +138,13 @@ class Synthesizer:
         """
         if self._is_stopping:
             raise Unavailable("The server is stopping.")
-        came = self._clock.now()
-        traits = self._pool.known_traits or await self._wait_for_traits(request)
-        if request.max_wait_s is not None:
-            request = replace(request, max_wait_s=max(0.0, request.max_wait_s - (self._clock.now() - came)))
+        traits = self._pool.known_traits
+        if traits is None:
+            wait_s = _limits(self._settings.pool).deadline(0.0, request.max_wait_s)
+            came = self._clock.now()
+            traits = await self._wait_for_traits(wait_s)
+            if wait_s is not None:
+                request = replace(request, max_wait_s=max(0.0, wait_s - (self._clock.now() - came)))
         voice = self._library.with_built_in(traits.voices).resolve(request.voice)
         if request.has_sample and not traits.can_clone:
             raise CloningNotSupported(
@@ -152,9 +155,8 @@ class Synthesizer:
         utterances = await self._plan(request.text, language, traits)
         return await self._start(request, Reference(voice.id), utterances, traits)
 
-    async def _wait_for_traits(self, request: SpeechRequest) -> Traits:
-        """For the first worker. Raises Overloaded, DeadlineExceeded, Unavailable."""
-        wait_s = _limits(self._settings.pool).deadline(0.0, request.max_wait_s)
+    async def _wait_for_traits(self, wait_s: float | None) -> Traits:
+        """For the first worker, so many seconds at most. Raises Overloaded, DeadlineExceeded, Unavailable."""
         self._loading += 1
         try:
             if self._is_full(self._loading - 1):

@@ -8,7 +8,7 @@ from harness.scheduling import GAINING, ONE_COLD, PATIENCE, jobs, ready, reborn,
 from scheduler.admission import Limits
 from scheduler.autoscaler import ColdPool
 from scheduler.blame import CONVICTION_S
-from scheduler.job import JobSpec
+from scheduler.job import MAX_RUNS, JobSpec
 from scheduler.messages import (
     DeviceMemory,
     Died,
@@ -29,7 +29,7 @@ from scheduler.messages import (
 )
 from scheduler.scheduler import Scheduler
 from scheduler.supervisor import HOPE_S, HOPEFUL_PAUSE_S, HOPELESS_STARTS
-from scheduler.worker import BACK_OFF_S
+from scheduler.worker import BACK_OFF_S, MAX_BACK_OFF_S
 
 # --- suspects
 
@@ -101,19 +101,66 @@ def test_a_suspect_whose_client_left_holds_nobody_up():
     assert jobs(scheduler.handle(Stopped(2, 3), 2.2)) == [2]
 
 
-@pytest.mark.parametrize("is_out_of_memory", [True, False])
-def test_a_death_that_tells_nothing_of_the_words_convicts_nobody_else(is_out_of_memory):
-    """Killed for its silence, or out of memory: the job fails, for it was tried twice; its words may come again."""
+def test_memory_that_runs_out_convicts_nobody():
     scheduler = ready(slots=1)
     submit(scheduler, spec(1, "good words"))
-    said = reborn(scheduler, 1, 1.0, slots=1)
-    now = 2.0
-    if not is_out_of_memory:
-        now += PATIENCE.silence_s
-        assert [type(c) for c in scheduler.handle(Tick(), now)] == [Kill]
-    said = scheduler.handle(Died(2, is_out_of_memory=is_out_of_memory), now)
+    reborn(scheduler, 1, 1.0, slots=1)
+    said = scheduler.handle(Died(2, is_out_of_memory=True), 3.0)
+    assert jobs(said, Rerun) == [1]  # alone, once more
+    (worker,) = [c.worker for c in scheduler.handle(Tick(), 4.0) if isinstance(c, Spawn)]
+    assert jobs(scheduler.handle(Ready(worker, 1, Priors()), 5.0)) == [1]
+    assert jobs(scheduler.handle(Died(worker, is_out_of_memory=True), 6.0), Fail) == [1]
+    assert not jobs(submit(scheduler, spec(2, "good words"), now=7.0), Fail)
+
+
+def test_words_that_silence_the_whole_worker_are_convicted_too():
+    scheduler = ready(slots=1)
+    submit(scheduler, spec(1, "poison"))
+    (kill,) = scheduler.handle(Tick(), PATIENCE.silence_s)
+    assert kill.reason == "it gave no sign of life"
+    reborn(scheduler, 1, 31.0, slots=1)
+    assert [type(c) for c in scheduler.handle(Tick(), 63.0)] == [Kill]
+    assert jobs(scheduler.handle(Died(2), 63.0), Fail) == [1]
+    assert jobs(submit(scheduler, spec(2, "poison"), now=64.0), Fail) == [2]
+
+
+def test_words_that_end_each_worker_behind_their_first_sound_are_convicted_in_the_end():
+    scheduler = ready(slots=1)
+    submit(scheduler, spec(1, "poison"))
+    now, worker, said = 1.0, 1, []
+    for _ in range(MAX_RUNS):
+        scheduler.handle(Progress(worker, next(iter(scheduler._fleet.workers[worker].running))), now)
+        said = scheduler.handle(Died(worker), now)
+        now += 4.0
+        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        scheduler.handle(Ready(worker, 1, Priors()), now)
     assert jobs(said, Fail) == [1]
-    assert not jobs(submit(scheduler, spec(2, "good words"), now=now), Fail)
+    assert jobs(submit(scheduler, spec(2, "poison"), now=now), Fail) == [2]
+
+
+def test_clients_that_do_not_wait_for_a_slow_engine_convict_nobody():
+    scheduler = ready(slots=1)
+    now, worker = 0.0, 1
+    for number in range(1, 4):
+        assert not jobs(submit(scheduler, spec(number, "good words"), now=now), Fail)
+        scheduler.handle(Left(number), now + 1)
+        now += 1 + 3 * PATIENCE.task_s  # it has finished nothing yet, and may still warm up
+        assert scheduler.handle(Tick(), now - 0.5) == []
+        assert [type(c) for c in scheduler.handle(Tick(), now)] == [Kill]
+        said = scheduler.handle(Died(worker), now)
+        now += 4.0
+        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        scheduler.handle(Ready(worker, 1, Priors()), now)
+
+
+def test_convicted_words_do_not_run_at_the_end_of_a_longer_text_either():
+    scheduler = ready(slots=2)
+    parts = (Utterance(0, "hello there", "en"), Utterance(1, "poison", "en"))
+    (task,) = tasks(scheduler.handle(Submitted(JobSpec(parts, Reference("alloy"), id=1)), 0.0))
+    scheduler.handle(FirstAudio(1, 0), 0.1)
+    submit(scheduler, spec(2, "poison"), now=0.2)
+    scheduler._blame.convict(scheduler.task(1, 2), 0.3)
+    assert jobs(scheduler.handle(Finished(1, task, 1.0), 0.4), Fail) == [1]
 
 
 def test_poison_whose_client_leaves_each_time_is_found_all_the_same():
@@ -151,6 +198,13 @@ def test_suspects_take_the_empty_workers_and_leave_those_alone_that_take_no_work
 
 
 # --- a hot worker that does not come back
+
+
+def spoken(scheduler: Scheduler) -> Scheduler:
+    """Its first worker has made something."""
+    (task,) = tasks(submit(scheduler, spec(1000)))
+    scheduler.handle(Finished(1, task, 1.0), 0.5)
+    return scheduler
 
 
 def test_a_start_that_hangs_is_tried_again_and_told_to_those_who_wait_when_it_is_hopeless():
@@ -191,7 +245,7 @@ def test_cold_workers_go_on_when_the_hot_one_does_not_start():
 
 
 def test_an_engine_that_has_loaded_before_is_waited_for_a_while():
-    scheduler = ready(slots=1)
+    scheduler = spoken(ready(slots=1))
     submit(scheduler, spec(1))
     now, worker, said = 1.0, 1, []
     for _ in range(HOPELESS_STARTS + 1):
@@ -211,8 +265,8 @@ def test_an_engine_that_has_loaded_before_is_waited_for_a_while():
     assert len(jobs(said, Fail)) == 4
 
 
-def test_an_engine_that_loads_and_dies_is_back_soon_however_often():
-    scheduler = ready(slots=1)
+def test_an_engine_that_spoke_and_dies_is_back_soon_however_often():
+    scheduler = spoken(ready(slots=1))
     now, worker, pauses = 1.0, 1, []
     for _ in range(6):
         said = scheduler.handle(Died(worker), now)
@@ -222,6 +276,19 @@ def test_an_engine_that_loads_and_dies_is_back_soon_however_often():
         scheduler.handle(Ready(worker, 1, Priors()), now + 1.0)
         now += 1.5
     assert pauses == [0.0, 0.5, 1.0, 2.0, HOPEFUL_PAUSE_S, HOPEFUL_PAUSE_S]
+
+
+def test_an_engine_that_loads_and_dies_without_a_word_is_given_more_and_more_time():
+    scheduler = ready(slots=1)
+    now, worker = 1.0, 1
+    for _ in range(8):
+        said = scheduler.handle(Died(worker), now)
+        now += scheduler.backoff_s(now)
+        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        scheduler.handle(Ready(worker, 1, Priors()), now + 1.0)
+        now += 1.5
+    scheduler.handle(Died(worker), now)
+    assert scheduler.backoff_s(now) == MAX_BACK_OFF_S
 
 
 def test_what_cold_workers_make_does_not_hide_that_the_hot_one_keeps_dying():
