@@ -10,7 +10,7 @@ its job fails, and so does any that holds the same words in the same voice, for 
 """
 
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import count, takewhile
 from typing import assert_never
 
 from core.errors import DeadlineExceeded, SpeechError, SynthesisFailed, Unavailable
@@ -328,7 +328,8 @@ class Scheduler:
 
     def _dispatch(self, now: float) -> Iterator[Command]:
         workers = [worker for worker in self._fleet if worker.takes_work and not worker.is_quarantined]
-        for suspect in [job for job in self._jobs.values() if self._is_due(job, now) and self._is_suspect(job)]:
+        due = [job for job in self._jobs.values() if self._is_due(job, now)]
+        for suspect in takewhile(self._is_suspect, due):  # who came before them is not to starve behind them
             if self._blame.is_convicted(suspect.next, suspect.spec):
                 yield from self._fail(suspect, SynthesisFailed("This text has ended the speech engine twice."), now)
                 continue
