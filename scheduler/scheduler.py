@@ -189,7 +189,7 @@ class Scheduler:
     def _refusal(self, spec: JobSpec, now: float) -> SpeechError | None:
         self._blame.forget(now)
         if self._blame.has_convict(spec):
-            return SynthesisFailed("This text has ended the speech engine twice within the last minutes.")
+            return _convicted()
         if self._supervisor.is_hopeless:
             return None  # it is told so itself
         load = self._load(now)
@@ -265,12 +265,13 @@ class Scheduler:
         for run in worker.running.values():
             if run.is_cancelled and worker.is_hung:  # it did not stop in time, which is no crime
                 continue
-            job = self._jobs.get(run.task.job)
-            is_last = job is not None and not run.is_cancelled and job.runs[run.task.utterance.index] >= MAX_RUNS
+            index = run.task.utterance.index
+            job = None if run.is_cancelled else self._jobs.get(run.task.job)
+            is_last = job is not None and job.runs[index] >= MAX_RUNS
             # Memory runs out for many reasons: the words are tried again alone, and not remembered.
             is_guilty = run.is_suspect and (is_last or not run.has_sounded) and not event.is_out_of_memory
             (self._blame.convict if is_guilty else self._blame.accuse)(run.task, now)
-            if job is None or run.is_cancelled:  # gone, perhaps just now, with another of its utterances
+            if job is None:  # gone, perhaps just now, with another of its utterances
                 continue
             job.fled = job.fled or worker.kind is WorkerKind.COLD
             if is_guilty:
@@ -278,9 +279,9 @@ class Scheduler:
                 commands += self._fail(job, error, now)
             else:
                 error = SynthesisFailed("The speech engine stopped while it was speaking.")
-                commands += self._again(job, run.task.utterance.index, error, now)
+                commands += self._again(job, index, error, now)
         for job in [job for job in self._jobs.values() if not job.released and self._blame.has_convict(job.spec)]:
-            commands += self._fail(job, SynthesisFailed("This text has just ended the speech engine twice."), now)
+            commands += self._fail(job, _convicted(), now)
         return commands + (self._give_up(now) if self._supervisor.is_hopeless else [])
 
     def _tick(self, tick: Tick, now: float) -> list[Command]:
@@ -328,17 +329,17 @@ class Scheduler:
 
     def _dispatch(self, now: float) -> Iterator[Command]:
         workers = [worker for worker in self._fleet if worker.takes_work and not worker.is_quarantined]
-        due = [job for job in self._jobs.values() if self._is_due(job, now)]
-        for suspect in takewhile(self._is_suspect, due):  # who came before them is not to starve behind them
+        due = (job for job in self._jobs.values() if self._is_due(job, now))
+        for suspect in list(takewhile(self._is_suspect, due)):  # who came before them is not to starve behind them
             if self._blame.is_convicted(suspect.next, suspect.spec):
-                yield from self._fail(suspect, SynthesisFailed("This text has ended the speech engine twice."), now)
+                yield from self._fail(suspect, _convicted(), now)
                 continue
             fitting = [worker for worker in workers if self._fits(suspect, worker)]
             if fitting:
                 worker = min(fitting, key=lambda worker: len(worker.running))
                 workers.remove(worker)  # it takes nothing else before: it is to be empty
                 if not worker.running:
-                    yield self._start(suspect, worker, now)
+                    yield self._start(suspect, worker, now, is_suspect=True)
         for worker in workers:
             yield from self._fill(worker, now)
 
@@ -376,12 +377,15 @@ class Scheduler:
         time = job.free_at(self._lead_s, now)
         return time is not None and time <= now
 
-    def _start(self, job: Job, worker: Worker, now: float) -> Start:
+    def _start(self, job: Job, worker: Worker, now: float, *, is_suspect: bool = False) -> Start:
         utterance, spec = job.next, job.spec
         seed = None if spec.seed is None else (spec.seed * 1_000_003 + utterance.index) % 2**31
         task = Task(next(self._task_ids), spec.id, utterance, spec.voice, spec.params, seed)
-        is_suspect = self._is_suspect(job)
         job.start(task, self._cost_s(job))
         self._fleet.take(worker, task, now, is_suspect=is_suspect)
         route = "COLD-POOL>HOT" if job.fled else "HOT" if worker.kind is WorkerKind.HOT else "COLD-POOL"
         return Start(worker.id, task, route)
+
+
+def _convicted() -> SynthesisFailed:
+    return SynthesisFailed("This text has ended the speech engine twice within the last minutes.")

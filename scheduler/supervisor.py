@@ -104,7 +104,7 @@ class Supervisor:
         self.is_hopeless = self._failed_starts >= HOPELESS_STARTS and now >= self._hoped_until
         self.reason = reason or "the speech engine stopped; it is being started again"
         longest_s = HOPEFUL_PAUSE_S if now < self._hoped_until else MAX_BACK_OFF_S
-        self._spawn_at = now + min(longest_s, pause_s(self._deaths_in_a_row))
+        self._spawn_at = now + pause_s(self._deaths_in_a_row, longest_s)
         self._deaths_in_a_row += 1
 
     def _mourn_cold(self, was: WorkerState, now: float) -> None:
@@ -142,8 +142,8 @@ class Supervisor:
         """
         self.fleet.forgive(late_s, now)
         for worker, bound in self._watchdog.overdue(now):
-            if bound.run is not None and bound.is_cancelled and worker.is_heard:
-                bound.run.is_stuck = True
+            if (run := bound.run) and run.is_cancelled and worker.is_heard:
+                run.is_stuck = True
                 continue
             if worker.state is WorkerState.STARTING:
                 self._watchdog.give_longer(worker, now)

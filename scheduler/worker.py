@@ -13,10 +13,10 @@ MAX_BACK_OFF_S = 30.0
 """Longest pause between restarts: a repaired machine speaks again within half a minute."""
 
 
-def pause_s(deaths: int) -> float:
+def pause_s(deaths: int, longest_s: float = MAX_BACK_OFF_S) -> float:
     """Seconds before the next start, where there were so many deaths in a row before the last one."""
     doublings = min(deaths - 1, 16)  # a power of thousands is no float
-    return min(MAX_BACK_OFF_S, BACK_OFF_S * 2.0**doublings) if deaths else 0.0
+    return min(longest_s, BACK_OFF_S * 2.0**doublings) if deaths else 0.0
 
 
 class WorkerKind(Enum):

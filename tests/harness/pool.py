@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from core.clock import SystemClock
 from core.events import Silence
@@ -15,14 +16,16 @@ from scheduler.autoscaler import NO_COLD_POOL, ColdPool
 from scheduler.job import JobSpec
 from scheduler.scheduler import Scheduler
 from scheduler.watchdog import Patience
-from sink import MemorySink
+from tests.fakes.sink import MemorySink
 
 PATIENT = Patience()
 
 
 @asynccontextmanager
-async def open_pool(cold: ColdPool = NO_COLD_POOL, patience: Patience = PATIENT, **options) -> AsyncIterator[Pool]:
-    spec = WorkerSpec("tone_backend:make", options)
+async def open_pool(
+    cold: ColdPool = NO_COLD_POOL, patience: Patience = PATIENT, backend: str = "tone_backend:make", **options: Any
+) -> AsyncIterator[Pool]:
+    spec = WorkerSpec(backend, options)
     scheduler = Scheduler(lead_s=60, cold=cold, patience=patience)
     pool = Pool(spec, scheduler, clock=SystemClock(), events=Silence(), memory=MainMemory())
     pool.open()

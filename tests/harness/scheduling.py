@@ -31,7 +31,7 @@ def submit(scheduler: Scheduler, *specs: JobSpec, now: float = 0.0) -> list[Comm
 def reborn(scheduler: Scheduler, worker: int, now: float, slots: int = 2) -> list[Command]:
     """What follows from the death of one worker and the coming of the next."""
     died = scheduler.handle(Died(worker), now)
-    spawns = [c.worker for c in [*died, *scheduler.handle(Tick(), now + 0.6)] if isinstance(c, Spawn)]
+    spawns = spawned([*died, *scheduler.handle(Tick(), now + 0.6)])
     return died + scheduler.handle(Ready(spawns[0], slots, Priors()), now + 1.0)
 
 
@@ -41,6 +41,10 @@ def jobs(commands: list[Command], kind: type = Start) -> list[int]:
 
 def tasks(commands: list[Command]) -> list[int]:
     return [c.task.id for c in commands if isinstance(c, Start)]
+
+
+def spawned(commands: list[Command]) -> list[int]:
+    return [c.worker for c in commands if isinstance(c, Spawn)]
 
 
 def quiet_until(scheduler: Scheduler, worker: int, begin: float, end: float) -> list[Command]:

@@ -4,7 +4,7 @@ import pytest
 
 from core.errors import DeadlineExceeded, SynthesisFailed, Unavailable
 from core.speech import OPENING_UTTERANCES, Priors, Reference, Utterance
-from harness.scheduling import GAINING, ONE_COLD, PATIENCE, jobs, ready, reborn, spec, submit, tasks
+from harness.scheduling import GAINING, ONE_COLD, PATIENCE, jobs, ready, reborn, spawned, spec, submit, tasks
 from scheduler.admission import Limits
 from scheduler.autoscaler import ColdPool
 from scheduler.blame import CONVICTION_S
@@ -68,7 +68,7 @@ def test_a_suspect_of_a_dead_cold_worker_gets_the_hot_one_once_that_is_empty():
     scheduler = ready(slots=2, cold=ONE_COLD, priors=GAINING)
     scheduler.handle(Memory((DeviceMemory("cpu", 10**12),), {}), 0.0)
     said = submit(scheduler, *[spec(number) for number in range(1, 30)])
-    (cold,) = [c.worker for c in said if isinstance(c, Spawn)]
+    (cold,) = spawned(said)
     assert jobs(scheduler.handle(Ready(cold, 2, GAINING), 1.0)) == [3, 4]
     assert jobs(scheduler.handle(Died(cold), 2.0), Rerun) == [3, 4]
     assert jobs(scheduler.handle(Finished(1, 1, 1.0), 2.0)) == []  # the other slot is still at work
@@ -107,7 +107,7 @@ def test_memory_that_runs_out_convicts_nobody():
     reborn(scheduler, 1, 1.0, slots=1)
     said = scheduler.handle(Died(2, is_out_of_memory=True), 3.0)
     assert jobs(said, Rerun) == [1]  # alone, once more
-    (worker,) = [c.worker for c in scheduler.handle(Tick(), 4.0) if isinstance(c, Spawn)]
+    (worker,) = spawned(scheduler.handle(Tick(), 4.0))
     assert jobs(scheduler.handle(Ready(worker, 1, Priors()), 5.0)) == [1]
     assert jobs(scheduler.handle(Died(worker, is_out_of_memory=True), 6.0), Fail) == [1]
     assert not jobs(submit(scheduler, spec(2, "good words"), now=7.0), Fail)
@@ -132,7 +132,7 @@ def test_words_that_end_each_worker_behind_their_first_sound_are_convicted_in_th
         scheduler.handle(Progress(worker, next(iter(scheduler._fleet.workers[worker].running))), now)
         said = scheduler.handle(Died(worker), now)
         now += 4.0
-        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        (worker,) = spawned([*said, *scheduler.handle(Tick(), now)])
         scheduler.handle(Ready(worker, 1, Priors()), now)
     assert jobs(said, Fail) == [1]
     assert jobs(submit(scheduler, spec(2, "poison"), now=now), Fail) == [2]
@@ -149,7 +149,7 @@ def test_clients_that_do_not_wait_for_a_slow_engine_convict_nobody():
         assert [type(c) for c in scheduler.handle(Tick(), now)] == [Kill]
         said = scheduler.handle(Died(worker), now)
         now += 4.0
-        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        (worker,) = spawned([*said, *scheduler.handle(Tick(), now)])
         scheduler.handle(Ready(worker, 1, Priors()), now)
 
 
@@ -189,10 +189,10 @@ def test_suspects_take_the_empty_workers_and_leave_those_alone_that_take_no_work
     scheduler = ready(slots=1, cold=ONE_COLD, priors=GAINING)
     scheduler.handle(Memory((DeviceMemory("cpu", 10**12),), {}), 0.0)
     said = submit(scheduler, *[spec(number) for number in range(1, 9)])
-    (cold,) = [c.worker for c in said if isinstance(c, Spawn)]
+    (cold,) = spawned(said)
     assert jobs(scheduler.handle(Ready(cold, 1, GAINING), 1.0)) == [2]
     died = scheduler.handle(Died(1), 2.0)  # job 1 is suspect, and the cold worker is busy with job 2
-    (hot,) = [c.worker for c in died if isinstance(c, Spawn)]
+    (hot,) = spawned(died)
     assert jobs(scheduler.handle(Ready(hot, 1, GAINING), 3.0)) == [1]
     assert jobs(scheduler.handle(Finished(cold, 2, 1.0), 3.1)) == [3]  # it is not held for anybody
 
@@ -227,7 +227,7 @@ def test_cold_workers_go_on_when_the_hot_one_does_not_start():
     scheduler = ready(slots=1, cold=ONE_COLD, priors=GAINING)
     scheduler.handle(Memory((DeviceMemory("cpu", 10**12),), {}), 0.0)
     said = submit(scheduler, *[spec(number) for number in range(1, 9)])
-    (cold,) = [c.worker for c in said if isinstance(c, Spawn)]
+    (cold,) = spawned(said)
     (task,) = tasks(scheduler.handle(Ready(cold, 1, GAINING), 1.0))
     now, worker = 2.0, 1
     while now <= 2.0 + 2 * HOPE_S:
@@ -237,7 +237,7 @@ def test_cold_workers_go_on_when_the_hot_one_does_not_start():
             now += 10.0
             said += scheduler.handle(Progress(cold, task), now)
         said += scheduler.handle(Tick(), now)
-        (worker,) = [c.worker for c in said if isinstance(c, Spawn)]
+        (worker,) = spawned(said)
     assert scheduler.view(now).is_hopeless
     assert scheduler.view(now).is_ready  # somebody speaks
     said = scheduler.handle(Died(cold), now + 1)
@@ -253,13 +253,13 @@ def test_an_engine_that_has_loaded_before_is_waited_for_a_while():
         assert not jobs(said, Fail)
         assert not jobs(submit(scheduler, spec(100 + worker), now=now), Fail)
         now += 4.0
-        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        (worker,) = spawned([*said, *scheduler.handle(Tick(), now)])
     assert now < 1.0 + HOPE_S
     assert jobs(scheduler.handle(Ready(worker, 1, Priors()), now)) == [1]
     assert jobs(scheduler.handle(Died(worker), now), Fail) == [1]  # alone aboard for the second time
     for _ in range(HOPELESS_STARTS):
         now += 35.0
-        (worker,) = [c.worker for c in scheduler.handle(Tick(), now) if isinstance(c, Spawn)]
+        (worker,) = spawned(scheduler.handle(Tick(), now))
         said = scheduler.handle(Died(worker, "no such file"), now)
     assert scheduler.view(now).is_hopeless
     assert len(jobs(said, Fail)) == 4
@@ -272,7 +272,7 @@ def test_an_engine_that_spoke_and_dies_is_back_soon_however_often():
         said = scheduler.handle(Died(worker), now)
         pauses.append(scheduler.backoff_s(now))
         now += pauses[-1]
-        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        (worker,) = spawned([*said, *scheduler.handle(Tick(), now)])
         scheduler.handle(Ready(worker, 1, Priors()), now + 1.0)
         now += 1.5
     assert pauses == [0.0, 0.5, 1.0, 2.0, HOPEFUL_PAUSE_S, HOPEFUL_PAUSE_S]
@@ -284,7 +284,7 @@ def test_an_engine_that_loads_and_dies_without_a_word_is_given_more_and_more_tim
     for _ in range(8):
         said = scheduler.handle(Died(worker), now)
         now += scheduler.backoff_s(now)
-        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        (worker,) = spawned([*said, *scheduler.handle(Tick(), now)])
         scheduler.handle(Ready(worker, 1, Priors()), now + 1.0)
         now += 1.5
     scheduler.handle(Died(worker), now)
@@ -295,9 +295,9 @@ def test_what_cold_workers_make_does_not_hide_that_the_hot_one_keeps_dying():
     scheduler = ready(slots=1, cold=ONE_COLD, priors=GAINING)
     scheduler.handle(Memory((DeviceMemory("cpu", 10**12),), {}), 0.0)
     said = submit(scheduler, *[spec(number) for number in range(1, 9)])
-    (cold,) = [c.worker for c in said if isinstance(c, Spawn)]
+    (cold,) = spawned(said)
     (task,) = tasks(scheduler.handle(Ready(cold, 1, GAINING), 1.0))
-    (hot,) = [c.worker for c in scheduler.handle(Died(1), 2.0) if isinstance(c, Spawn)]
+    (hot,) = spawned(scheduler.handle(Died(1), 2.0))
     scheduler.handle(Finished(cold, task, 1.0), 2.5)
     assert not [c for c in scheduler.handle(Died(hot), 3.0) if isinstance(c, Spawn)]
     assert scheduler.backoff_s(3.0) == BACK_OFF_S

@@ -1,7 +1,7 @@
 """Workers that hang, or stop slowly; by hand-made events and times."""
 
 from core.speech import Priors
-from harness.scheduling import PATIENCE, jobs, quiet_until, ready, reborn, spec, submit, tasks
+from harness.scheduling import PATIENCE, jobs, quiet_until, ready, reborn, spawned, spec, submit, tasks
 from scheduler.messages import (
     Died,
     Kill,
@@ -9,7 +9,6 @@ from scheduler.messages import (
     Phase,
     Progress,
     Ready,
-    Spawn,
     Stopped,
     Tick,
 )
@@ -39,7 +38,7 @@ def test_a_worker_that_gives_no_sign_of_life_is_ended_even_if_it_has_nothing_to_
     assert isinstance(kill, Kill)
     assert scheduler.handle(Tick(), wake + 10) == []  # told once
     assert jobs(submit(scheduler, spec(1), now=wake + 11)) == []  # and given nothing more
-    assert [c.worker for c in scheduler.handle(Died(1), wake + 12) if isinstance(c, Spawn)] == [2]
+    assert spawned(scheduler.handle(Died(1), wake + 12)) == [2]
 
 
 def test_a_server_that_stood_still_itself_blames_nobody():
@@ -121,7 +120,7 @@ def test_a_phase_that_took_too_long_is_given_longer_the_next_time_and_never_for_
         assert [type(c) for c in scheduler.handle(Tick(), now)] == [Kill]
         said = scheduler.handle(Died(worker), now)
         now += scheduler.backoff_s(now)
-        (worker,) = [c.worker for c in [*said, *scheduler.handle(Tick(), now)] if isinstance(c, Spawn)]
+        (worker,) = spawned([*said, *scheduler.handle(Tick(), now)])
     assert bounds == [50.0, 100.0, 100.0, 100.0]  # what downloads nothing has less at first
 
 
