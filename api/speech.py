@@ -96,8 +96,8 @@ class SpeechResponse(Response):
             # not complete, and that is how the client learns of it.
             if not self._has_started:
                 await error_response(error)(scope, receive, send)
-        except TimeoutError:
-            pass  # the client does not read
+        except TimeoutError:  # the client does not read
+            _cut_off(receive)
 
     async def _send_stream(self, stream: AudioStream, send: Send) -> None:
         await self._start(stream, send)
@@ -147,6 +147,16 @@ async def _events(stream: AudioStream) -> AsyncIterator[bytes]:
         yield sse.failed(error)
     else:
         yield sse.done(stream)
+
+
+def _cut_off(receive: Receive) -> None:
+    """Let go of a connection at once: closing it waits for what is still to be sent, for as long as nobody reads it.
+
+    ASGI has no word for that; uvicorn's `receive` belongs to the object that holds the connection.
+    """
+    transport = getattr(getattr(receive, "__self__", None), "transport", None)
+    if transport is not None:
+        transport.abort()
 
 
 async def _until_gone(receive: Receive) -> None:

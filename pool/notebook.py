@@ -43,7 +43,12 @@ class Notebook:
         """Write down what is new, again and again, until this is cancelled."""
         while True:
             await asyncio.sleep(WRITE_INTERVAL_S)
-            await asyncio.to_thread(self.write, learned())
+            writing = asyncio.create_task(asyncio.to_thread(self.write, learned()))
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                await writing  # it must not come behind what is written after this
+                raise
 
     def write(self, learned: Learned) -> None:
         """Replace the file by what is known now: the old or the new is there, whenever the power fails."""

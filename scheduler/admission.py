@@ -122,6 +122,12 @@ def check(limits: Limits, load: Load, wait_s: float, longest_s: float | None) ->
     return None
 
 
+def check_unloaded(limits: Limits, waiting: int, starts_in_s: float, longest_s: float | None) -> Overloaded | None:
+    """The same before any worker has loaded, when no more is known of those that wait than how many they are."""
+    load = Load({}, (), waiting, rate=1.0, slots=0, free_slots=0, starts_in_s=starts_in_s)
+    return check(limits, load, starts_in_s, longest_s)
+
+
 def _starts_s(load: Load, place: int) -> float:
     """Seconds until the waiting job at this place, from 0, has a slot: when so many that have begun are through."""
     begun_s = sorted(load.begun_s)

@@ -128,13 +128,14 @@ class Autoscaler:
         devices = Counter(worker.device for worker in starting)
         return Counter({device: count * each for device, count in devices.items()})
 
-    def idle(self) -> list[tuple[Worker, float]]:
-        """Idle workers that may go, and when."""
+    def idle(self, *, has_jobs: bool) -> list[tuple[Worker, float]]:
+        """Idle workers that may go, and when. has_jobs: then the hot one stays, for the next utterance may be near."""
         return [
             (worker, worker.idle_since + patience_s)
             for worker in self.fleet
             if worker.state is WorkerState.IDLE
             and worker.idle_since is not None
+            and not (has_jobs and worker.kind is WorkerKind.HOT)
             and (patience_s := self._patience_s(worker))
         ]
 

@@ -37,7 +37,10 @@ MOVES: Mapping[JobState, frozenset[JobState]] = {
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """What is submitted, whole. id: the pool's. client, max_wait_s, streamed, paced: see `SpeechRequest`."""
+    """What is submitted, whole. id: the pool's. client, max_wait_s, streamed, paced: see `SpeechRequest`.
+
+    is_admitted: it was let in while the engine loaded, and is not refused for a long queue any more.
+    """
 
     utterances: tuple[Utterance, ...]
     voice: Reference
@@ -48,6 +51,7 @@ class JobSpec:
     max_wait_s: float | None = None
     streamed: bool = True
     paced: bool = False
+    is_admitted: bool = False
 
 
 @dataclass(slots=True)

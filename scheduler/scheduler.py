@@ -112,7 +112,7 @@ class Scheduler:
             case _:
                 assert_never(event)
         commands += self._dispatch(now)
-        commands += self._supervisor.steps(self._demand, is_wanted=bool(self._jobs), now=now)
+        commands += self._supervisor.steps(self._demand, has_jobs=bool(self._jobs), now=now)
         return commands
 
     def next_wake(self, now: float) -> float | None:
@@ -121,7 +121,7 @@ class Scheduler:
         free = (job.free_at(self._lead_s, now) for job in waiting)
         times = [time for time in free if time is not None and time > now]
         times += [job.gives_up_at for job in self._jobs.values() if job.gives_up_at is not None]
-        times += self._supervisor.wakes(now, is_wanted=bool(waiting))
+        times += self._supervisor.wakes(now, has_jobs=bool(self._jobs), is_wanted=bool(waiting))
         return min(times, default=None)
 
     def task(self, worker: int, task_id: int) -> Task | None:
@@ -190,8 +190,8 @@ class Scheduler:
         self._blame.forget(now)
         if self._blame.has_convict(spec):
             return _convicted()
-        if self._supervisor.is_hopeless:
-            return None  # it is told so itself
+        if spec.is_admitted or self._supervisor.is_hopeless:
+            return None  # the latter is told so itself
         load = self._load(now)
         return check(self._limits, load, self._forecast_s(spec, load), spec.max_wait_s)
 

@@ -117,18 +117,18 @@ class Supervisor:
 
     # --- what follows
 
-    def steps(self, demand: Callable[[], Demand], *, is_wanted: bool, now: float) -> Iterator[Command]:
-        """Processes that come and go now. is_wanted: there are jobs, for which an unloaded worker comes back."""
+    def steps(self, demand: Callable[[], Demand], *, has_jobs: bool, now: float) -> Iterator[Command]:
+        """Processes that come and go now. has_jobs: for which the hot worker stays, or comes back."""
         if self._spawn_at is not None and now >= self._spawn_at:
             self.restarts += 1
             yield self._respawn(now)
-        elif self.is_unloaded and is_wanted:
+        elif self.is_unloaded and has_jobs:
             yield self._respawn(now)
         if device := self._scaler.where(demand, now):
             spawn = self._spawn(WorkerKind.COLD, device, now)
             self._scaler.promise(self.fleet.workers[spawn.worker])
             yield spawn
-        for worker, retires_at in self._scaler.idle():
+        for worker, retires_at in self._scaler.idle(has_jobs=has_jobs):
             if retires_at <= now:
                 worker.move(WorkerState.DRAINING)
                 self.is_unloaded = self.is_unloaded or worker.kind is WorkerKind.HOT
@@ -142,7 +142,7 @@ class Supervisor:
         """
         self.fleet.forgive(late_s, now)
         for worker, bound in self._watchdog.overdue(now):
-            if (run := bound.run) and run.is_cancelled and worker.is_heard:
+            if (run := bound.run) and run.is_cancelled and worker.has_listeners:
                 run.is_stuck = True
                 continue
             if worker.state is WorkerState.STARTING:
@@ -173,13 +173,13 @@ class Supervisor:
         """Whether there was a reading yet."""
         return self._ledger.is_read
 
-    def wakes(self, now: float, *, is_wanted: bool) -> Iterator[float]:
+    def wakes(self, now: float, *, has_jobs: bool, is_wanted: bool) -> Iterator[float]:
         """When `steps` or `kill_hung` have something to do without any event. is_wanted: utterances wait for a slot."""
         for hangs_at in self._watchdog.wakes():
             yield max(now, hangs_at)  # one that is overdue was not to be acted on before
         if self._spawn_at is not None:
             yield self._spawn_at
-        for _, retires_at in self._scaler.idle():
+        for _, retires_at in self._scaler.idle(has_jobs=has_jobs):
             yield retires_at
         if is_wanted and self.may_grow and self._scaler.next_at > now:
             yield self._scaler.next_at

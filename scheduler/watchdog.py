@@ -79,7 +79,7 @@ class Watchdog:
             return
         yield Bound(worker.heard_at + self._patience.silence_s, "it gave no sign of life")
         for run in worker.running.values():
-            if run.is_stuck and worker.is_heard:
+            if run.is_stuck and worker.has_listeners:
                 continue  # known, and nothing to be done before the others are through
             yield Bound(run.heard_at + self._task_s(worker, run), "it hung in an utterance", run)
 

@@ -114,7 +114,7 @@ class Worker:
         return self.slots - len(self.running) if self.takes_work else 0
 
     @property
-    def is_heard(self) -> bool:
+    def has_listeners(self) -> bool:
         """Whether somebody waits for what runs in it."""
         return any(not run.is_cancelled for run in self.running.values())
 

@@ -28,7 +28,7 @@ from pool.memory import open_memory
 from pool.notebook import Notebook
 from pool.pool import Pool
 from pool.process import WorkerSpec
-from scheduler.admission import Limits
+from scheduler.admission import Limits, check_unloaded
 from scheduler.autoscaler import ColdPool
 from scheduler.estimator import estimated_s
 from scheduler.job import JobSpec
@@ -88,6 +88,7 @@ class Synthesizer:
         self._threads = threads
         self._library = Library(settings.speech.default_voice)
         self._default_language = canonical(settings.speech.default_language)
+        self._limits = _limits(settings.pool)
         self._started = clock.now()
         self._spooled_bytes = 0
         self._outcomes: Counter[str] = Counter()
@@ -106,7 +107,7 @@ class Synthesizer:
         """How things stand."""
         view = self._pool.view()
         load_score = min(1.0, view.drain_s / self._settings.pool.routing_drain_cap_seconds)
-        is_full = load_score == 1 or self._is_full(view.waiting + self._loading)
+        is_full = self._is_full(view.waiting + self._loading, view.drain_s)
         states = {
             "stopping": self._is_stopping,
             "degraded": view.is_ready and bool(view.reason),
@@ -139,12 +140,9 @@ class Synthesizer:
         if self._is_stopping:
             raise Unavailable("The server is stopping.")
         traits = self._pool.known_traits
+        is_admitted = traits is None
         if traits is None:
-            wait_s = _limits(self._settings.pool).deadline(0.0, request.max_wait_s)
-            came = self._clock.now()
-            traits = await self._wait_for_traits(wait_s)
-            if wait_s is not None:
-                request = replace(request, max_wait_s=max(0.0, wait_s - (self._clock.now() - came)))
+            traits, request = await self._wait_for_traits(request)
         voice = self._library.with_built_in(traits.voices).resolve(request.voice)
         if request.has_sample and not traits.can_clone:
             raise CloningNotSupported(
@@ -153,30 +151,46 @@ class Synthesizer:
             )
         language = self._language(request, voice, traits)
         utterances = await self._plan(request.text, language, traits)
-        return await self._start(request, Reference(voice.id), utterances, traits)
+        return await self._start(request, Reference(voice.id), utterances, traits, is_admitted=is_admitted)
 
-    async def _wait_for_traits(self, wait_s: float | None) -> Traits:
-        """For the first worker, so many seconds at most. Raises Overloaded, DeadlineExceeded, Unavailable."""
+    async def _wait_for_traits(self, request: SpeechRequest) -> tuple[Traits, SpeechRequest]:
+        """For the first worker. Returns the request too, with what is left of its time.
+
+        Raises Overloaded, DeadlineExceeded, Unavailable.
+        """
+        began = self._clock.now()
+        wait_s = self._limits.deadline(0.0, request.max_wait_s)
         self._loading += 1
         try:
-            if self._is_full(self._loading - 1):
-                drain_s = self._pool.view().drain_s
-                raise Overloaded("All requests that this server lets wait for the speech engine to load.", drain_s)
+            view = self._pool.view()
+            refusal = check_unloaded(self._limits, self._loading - 1, view.drain_s, request.max_wait_s)
+            if refusal and not view.is_hopeless:  # else the engine's own reason is told
+                raise refusal
             async with asyncio.timeout(wait_s):
-                return await self._pool.traits()
+                traits = await self._pool.traits()
         except BaseException as error:
             if isinstance(error, TimeoutError):
-                error = DeadlineExceeded(f"The speech engine was still loading after {wait_s:.0f} s.")
-            self._outcomes[_outcome(error)] += 1
+                error = DeadlineExceeded(f"The speech engine was still loading after {wait_s:.1f} s.")
+            self._tell(request, _outcome(error), began)
             raise error from None
         finally:
             self._loading -= 1
+        if wait_s is not None:
+            request = replace(request, max_wait_s=max(0.0, wait_s - (self._clock.now() - began)))
+        return traits, request
 
-    def _is_full(self, waiting: int) -> bool:
-        return 0 < self._settings.pool.max_queue_length <= waiting
+    def _is_full(self, waiting: int, drain_s: float) -> bool:
+        jobs, wait_s = self._limits.jobs, self._limits.wait_s
+        return 0 < jobs <= waiting or 0 < wait_s < drain_s
 
     async def _start(
-        self, request: SpeechRequest, voice: Reference, utterances: tuple[Utterance, ...], traits: Traits
+        self,
+        request: SpeechRequest,
+        voice: Reference,
+        utterances: tuple[Utterance, ...],
+        traits: Traits,
+        *,
+        is_admitted: bool,
     ) -> AudioStream:
         low, high = traits.native_speed
         native_speed = min(max(request.speed, low), high)
@@ -194,7 +208,12 @@ class Synthesizer:
         )
         began = self._clock.now()
         self._in_flight += 1
-        stream.on_close(lambda: self._tell(request, stream, began))
+
+        def close() -> None:
+            self._in_flight -= 1
+            self._tell(request, stream.outcome, began, stream)
+
+        stream.on_close(close)
         try:
             self._reserve(request, utterances, stream)
             ticket = None
@@ -208,6 +227,7 @@ class Synthesizer:
                     max_wait_s=request.max_wait_s,
                     streamed=request.streamed,
                     paced=request.paced,
+                    is_admitted=is_admitted,
                 )
                 ticket = self._pool.submit(stream.score, spec)
             await stream.start(ticket)
@@ -217,15 +237,15 @@ class Synthesizer:
             raise
         return stream
 
-    def _tell(self, request: SpeechRequest, stream: AudioStream, began: float) -> None:
-        self._outcomes[stream.outcome] += 1
-        self._in_flight -= 1
+    def _tell(self, request: SpeechRequest, outcome: str, began: float, stream: AudioStream | None = None) -> None:
+        sounding_at = stream.sounding_at if stream else None
+        self._outcomes[outcome] += 1
         self._events.job_ended(
-            outcome=stream.outcome,
+            outcome=outcome,
             format=request.format.value,
             chars=len(request.text),
-            audio_s=stream.audio_s,
-            first_audio_s=stream.sounding_at - began if stream.sounding_at is not None else None,
+            audio_s=stream.audio_s if stream else 0.0,
+            first_audio_s=None if sounding_at is None else sounding_at - began,
             wall_s=self._clock.now() - began,
         )
 
@@ -355,4 +375,5 @@ async def open_synthesizer(
         finally:
             keeping.cancel()
             await synthesizer.stop()
+            await asyncio.wait({keeping})
             notebook.write(scheduler.learned)

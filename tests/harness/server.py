@@ -54,6 +54,12 @@ class Server:
         children = psutil.Process(self.process.pid).children(recursive=True)
         return [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
 
+    @property
+    def clients(self) -> set[int]:
+        """Ports of those that it is connected with."""
+        connections = psutil.Process(self.process.pid).net_connections("tcp")
+        return {found.raddr.port for found in connections if found.status == psutil.CONN_ESTABLISHED}
+
     def health(self) -> dict:
         return self.http.get("/health").json()
 

@@ -21,6 +21,7 @@ from scheduler.messages import (
     Progress,
     Ready,
     Rerun,
+    Retire,
     Spawn,
     Start,
     Stopped,
@@ -307,6 +308,19 @@ def test_an_idle_worker_is_not_sent_away_by_the_very_event_that_brings_it_work()
     scheduler = ready(slots=1, cold=ColdPool(size=0, hot_idle_s=5.0))
     said = submit(scheduler, spec(1), now=6.0)
     assert [type(c) for c in said] == [Start]
+
+
+def test_the_hot_worker_stays_while_somebody_plays_what_it_made_so_far():
+    scheduler = ready(slots=1, cold=ColdPool(size=0, hot_idle_s=5.0))
+    long = JobSpec(tuple(Utterance(n, "twelve words " * 6, "en") for n in range(20)), Reference("alloy"), id=1)
+    said, now = submit(scheduler, long), 0.0
+    while task := tasks(said):
+        now += 1.0
+        said = scheduler.handle(Finished(1, task[0], 10.0), now)
+    assert scheduler.next_wake(now) == now + PATIENCE.silence_s  # its lead is full; nothing to do but to listen
+    scheduler.handle(Progress(1), now + 20.0)
+    assert scheduler.handle(Tick(), now + 20.0) == []
+    assert scheduler.handle(Left(1), now + 20.0) == [Retire(1)]
 
 
 # --- deadlines

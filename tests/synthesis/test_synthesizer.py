@@ -19,9 +19,9 @@ from core.errors import (
     UnknownVoice,
     UnsupportedLanguage,
 )
-from core.events import Silence
+from core.events import Events, Silence
 from core.settings import load_settings
-from core.speech import AudioFormat, SpeechRequest
+from core.speech import AudioFormat, Priors, SpeechRequest
 from synthesis.synthesizer import Synthesizer, open_synthesizer
 
 pytestmark = pytest.mark.usefixtures("fakes_path")
@@ -29,12 +29,22 @@ pytestmark = pytest.mark.usefixtures("fakes_path")
 PCM = SpeechRequest("one two three four. " * 3, format=AudioFormat.PCM)
 
 
-def play(scene, backend="make", **overrides):
+class Ends(Silence):
+    """How answers ended."""
+
+    def __init__(self) -> None:
+        self.outcomes = []
+
+    def job_ended(self, *, outcome: str, **fields: object) -> None:
+        self.outcomes.append(outcome)
+
+
+def play(scene, backend="make", events: Events | None = None, **overrides):
     """Run `scene(synthesizer)` against a fresh synthesizer."""
 
     async def main():
         settings = load_settings(tts_backend=f"tone_backend:{backend}", **overrides)
-        async with open_synthesizer(settings, Silence()) as synthesizer:
+        async with open_synthesizer(settings, events or Silence()) as synthesizer:
             return await asyncio.wait_for(scene(synthesizer), 30)
 
     return asyncio.run(main())
@@ -181,15 +191,51 @@ def test_who_waits_for_the_engine_to_load_is_counted_and_bounded():
     play(scene, "make_slow_to_load", max_queue_length=1)
 
 
-def test_the_time_that_a_client_gives_runs_while_the_engine_loads():
+def test_the_deadline_runs_while_the_engine_loads():
+    events = Ends()
+
     async def scene(synthesizer):
         began = time.monotonic()
-        with pytest.raises(DeadlineExceeded):
-            await synthesizer.speak(replace(PCM, max_wait_s=0.2))
+        with pytest.raises(DeadlineExceeded, match=r"after 0\.2 s"):
+            await synthesizer.speak(PCM)
         assert time.monotonic() - began < 1
         assert synthesizer.status().outcomes == {"failed": 1}
+        assert events.outcomes == ["failed"]
 
-    play(scene, "make_slow_to_load")
+    play(scene, "make_slow_to_load", events, deadline_seconds=0.2)
+
+
+def test_who_will_not_wait_for_the_engine_to_load_is_told_so_at_once_and_when_it_will_have(tmp_path):
+    events = Ends()
+
+    async def scene(synthesizer):
+        began = time.monotonic()
+        with pytest.raises(Overloaded) as refused:
+            await synthesizer.speak(replace(PCM, max_wait_s=0.2))
+        assert time.monotonic() - began < 0.1
+        assert refused.value.retry_after_s == pytest.approx(Priors().start_s - 0.2, abs=0.5)
+        assert synthesizer.status().outcomes == {"rejected": 1}
+        assert events.outcomes == ["rejected"]
+
+    play(scene, "make_slow_to_load", events, state_dir=tmp_path)
+
+
+def test_who_was_let_in_while_the_engine_loaded_is_not_refused_once_it_has(tmp_path):
+    async def scene(synthesizer):
+        request = replace(PCM, text="slow " * 100)
+        speaking = [asyncio.create_task(read(synthesizer, request)) for _ in range(12)]
+        while synthesizer.status().state == "loading":
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        with pytest.raises(Overloaded):
+            await synthesizer.speak(request)
+        assert not any(each.done() for each in speaking)
+        for each in speaking:
+            each.cancel()
+        await asyncio.wait(speaking)
+
+    # More than a start is thought to take that nobody has seen yet, and less than so many texts take.
+    play(scene, "make_slow_to_load", max_queue_seconds=Priors().start_s + 1, state_dir=tmp_path)
 
 
 def test_nothing_is_made_far_ahead_of_a_client_that_does_not_read():
