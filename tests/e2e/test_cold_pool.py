@@ -33,9 +33,9 @@ async def spoken(server: Server, texts: list[str]) -> list[httpx.Response]:
 
 @pytest.mark.timeout(300)
 def test_160_requests_at_once_are_all_answered_and_none_is_mixed_up(tmp_path):
-    with running_server(
-        tmp_path, TTS_BACKEND="kokoro", KOKORO_SLOTS="1", COLD_POOL_SIZE="2", COLD_WORKER_IDLE_TIMEOUT="1"
-    ) as server:
+    settings = {"KOKORO_SLOTS": "1", "COLD_POOL_SIZE": "2"}
+    patience = {"COLD_WORKER_IDLE_TIMEOUT": "1", "COLD_WORKER_IDLE_STAGGER": "2"}
+    with running_server(tmp_path, TTS_BACKEND="kokoro", **settings, **patience) as server:
         alone = [shape(answer.content) for text in TEXTS for answer in asyncio.run(spoken(server, [text]))]
         answers = asyncio.run(spoken(server, [TEXTS[number % len(TEXTS)] for number in range(COUNT)]))
         assert {answer.status_code for answer in answers} == {200}
@@ -45,5 +45,5 @@ def test_160_requests_at_once_are_all_answered_and_none_is_mixed_up(tmp_path):
             assert max(likenesses) > SAME
         assert {answer.headers["x-route"] for answer in answers} == {"HOT", "COLD-POOL"}
         assert server.wait_until_idle() < 1
-        asyncio.run(asyncio.sleep(13))  # a second of patience, and ten more for the second place
+        asyncio.run(asyncio.sleep(1 + 2 + 1))  # patience, stagger, and time to end
         assert len(server.workers) == 1

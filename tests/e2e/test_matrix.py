@@ -22,8 +22,8 @@ from harness.server import Server, running_server, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
-TEXT = "The river was wide and slow. Nobody knew it well."
-NEXT = "Good morning."
+TEXT = "The river was slow. It was cold."
+NEXT = "Good day."
 KINDS = ["plain", "stream", "sse", "whole"]
 MOMENTS = ["queued", "before audio", "mid", "stalled reader"]
 SETTINGS = {"TTS_BACKEND": "kokoro", "KOKORO_SLOTS": "1"}
