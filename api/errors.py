@@ -31,8 +31,8 @@ def error_response(error: SpeechError) -> JSONResponse:
     """The whole answer. Clients are told when to try again, and when not to."""
     headers = {}
     if error.retry_after_s is not None:
-        seconds = error.retry_after_s * random.uniform(1, 1 + JITTER)
-        headers = {"Retry-After": str(math.ceil(seconds)), "retry-after-ms": str(math.ceil(seconds * 1000))}
+        milliseconds = math.ceil(error.retry_after_s * random.uniform(1, 1 + JITTER) * 1000)
+        headers = {"Retry-After": str(math.ceil(milliseconds / 1000)), "retry-after-ms": str(milliseconds)}
     if isinstance(error, SynthesisFailed):
         # It was tried several times here already; OpenAI's clients would send it twice more.
         headers["x-should-retry"] = "false"
