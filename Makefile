@@ -6,7 +6,7 @@
 export ORT_DISABLE_TELEMETRY := 1
 
 PYTHON := venv/bin/python
-ROOMS := main_tts.py api audio backends cli core pool scheduler synthesis telemetry text voices
+ROOMS := main_tts.py api audio backends cache cli core pool scheduler synthesis telemetry text voices
 COMPILE := $(PYTHON) -m uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 # The server fetches the weights by itself, checks them and joins them in assets/models/; twice would be 184 MB.

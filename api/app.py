@@ -22,7 +22,7 @@ from api.edge import Edge
 from api.errors import on_http_error, on_speech_error
 from core.errors import SpeechError
 from core.settings import Settings, load_settings
-from synthesis.synthesizer import open_synthesizer
+from synthesis.compose import open_synthesizer
 from telemetry.build_info import PRODUCT, build_version
 from telemetry.logs import LogEvents, set_up
 

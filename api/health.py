@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from synthesis.synthesizer import Status, Synthesizer
+from synthesis.status import Status
+from synthesis.synthesizer import Synthesizer
 from telemetry.build_info import PRODUCT, build_version
 
 router = APIRouter()
@@ -106,6 +107,7 @@ def _told(status: Status) -> dict[str, Any]:
             "total_rejected": status.outcomes.get("rejected", 0),
         },
         **_gpu(status),
+        "cache": _cache(status),
         "workers": _workers(status),
     }
 
@@ -138,6 +140,20 @@ def _gpu(status: Status) -> dict[str, Any]:
     return {
         "gpu_memory_used_gb": _gb(gpu.total_bytes - gpu.free_bytes) if gpu else None,
         "gpu_memory_total_gb": _gb(gpu.total_bytes) if gpu else None,
+    }
+
+
+def _cache(status: Status) -> dict[str, Any] | None:
+    cache = status.cache
+    if cache is None:
+        return None
+    return {
+        "hits": cache.hits,
+        "shared": cache.shared,
+        "misses": cache.misses,
+        "troubles": cache.troubles,
+        "answers": cache.usage.answers,
+        "bytes": cache.usage.bytes,
     }
 
 

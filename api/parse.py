@@ -69,9 +69,18 @@ async def parse_speech(request: Request, limits: ServerSettings, *, always_strea
     # A client of HTTP/1.0 knows no chunks: it gets the whole answer and its length.
     can_stream = request.scope.get("http_version") != "1.0"
     speech = _speech(body, has_sample, always_streamed, can_stream)
-    client = request.client.host if request.client else ""
-    speech = replace(speech, client=client, max_wait_s=_max_wait_s(request.headers.get(MAX_WAIT_HEADER)))
+    speech = replace(
+        speech,
+        client=request.client.host if request.client else "",
+        max_wait_s=_max_wait_s(request.headers.get(MAX_WAIT_HEADER)),
+        cached=body.cache and not always_streamed and not _forbids_cache(request.headers.get("cache-control", "")),
+    )
     return Asked(speech, is_sse=body.stream_format == "sse")
+
+
+def _forbids_cache(directives: str) -> bool:
+    """Whether a Cache-Control header wants a new answer, or no trace of this one."""
+    return not {"no-cache", "no-store"}.isdisjoint(name.strip().lower() for name in directives.split(","))
 
 
 def _max_wait_s(value: str | None) -> float | None:

@@ -15,7 +15,7 @@ from api.parse import Asked, parse_speech
 from api.schemas import SpeechBody
 from core.errors import SpeechError
 from core.settings import ServerSettings
-from synthesis.stream import AudioStream
+from synthesis.answer import Answer
 from synthesis.synthesizer import Synthesizer
 
 PIECE_BYTES = 2**17
@@ -83,14 +83,14 @@ class SpeechResponse(Response):
 
     async def _speak(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            stream = await self._synthesizer.speak(self._asked.speech)
+            answer = await self._synthesizer.speak(self._asked.speech)
             try:
-                await (self._send_stream if self._asked.speech.streamed else self._send_whole)(stream, send)
+                await self._send_answer(answer, scope, send)
             except (TimeoutError, asyncio.CancelledError):
-                stream.outcome = "cancelled"  # also where all of it was made: it did not reach its client
+                answer.outcome = "cancelled"  # also where all of it was made: it did not reach its client
                 raise
             finally:
-                await stream.aclose()
+                await answer.aclose()
         except SpeechError as error:
             # Behind the status line, plain bytes can only break off: the server cuts a connection whose answer is
             # not complete, and that is how the client learns of it.
@@ -99,34 +99,49 @@ class SpeechResponse(Response):
         except TimeoutError:  # the client does not read
             _cut_off(receive)
 
-    async def _send_stream(self, stream: AudioStream, send: Send) -> None:
-        await self._start(stream, send)
-        async for part in _events(stream) if self._asked.is_sse else stream:
+    async def _send_answer(self, answer: Answer, scope: Scope, send: Send) -> None:
+        if answer.etag and not self._asked.is_sse and _has(scope, answer.etag):
+            answer.outcome = "done"
+            await self._start(answer, send, status=304)
+            await self._send(send, b"", more=False)
+        elif self._asked.speech.streamed or (answer.length is not None and not self._asked.is_sse):
+            await self._send_stream(answer, send)
+        else:
+            await self._send_whole(answer, send)
+
+    async def _send_stream(self, answer: Answer, send: Send) -> None:
+        await self._start(answer, send, length=None if self._asked.is_sse else answer.length)
+        async for part in _events(answer) if self._asked.is_sse else answer:
             await self._send(send, part, more=True)
         await self._send(send, b"", more=False)
 
-    async def _send_whole(self, stream: AudioStream, send: Send) -> None:
-        body = b"".join([data async for data in stream])
+    async def _send_whole(self, answer: Answer, send: Send) -> None:
+        body = b"".join([data async for data in answer])
         if self._asked.is_sse:
-            body = b"".join([*sse.delta(body), sse.done(stream)])
-        await self._start(stream, send, length=len(body))
+            body = b"".join([*sse.delta(body), sse.done(answer)])
+        await self._start(answer, send, length=len(body))
         # Piece by piece, for only then is it seen whether the client reads: the memory is its own until it has.
         for start in range(0, len(body), PIECE_BYTES):
             await self._send(send, body[start : start + PIECE_BYTES], more=True)
         await self._send(send, b"", more=False)
 
-    async def _start(self, stream: AudioStream, send: Send, *, length: int | None = None) -> None:
+    async def _start(self, answer: Answer, send: Send, *, length: int | None = None, status: int = 200) -> None:
         headers = {
-            "content-type": sse.MIME if self._asked.is_sse else stream.mime,
+            "content-type": sse.MIME if self._asked.is_sse else answer.mime,
             "cache-control": "no-store",
-            "x-cache": "DISABLED",
-            "x-route": stream.route,
-            "x-sample-rate": str(stream.sample_rate),
-            **({"x-accel-buffering": "no"} if length is None else {"content-length": str(length)}),
+            "x-cache": answer.cache,
+            "x-route": answer.route,
+            "x-sample-rate": str(answer.sample_rate),
         }
+        if answer.etag and not self._asked.is_sse:
+            headers |= {"etag": f'"{answer.etag}"', "cache-control": "private, no-cache"}
+        if length is not None:
+            headers["content-length"] = str(length)
+        elif status == 200:
+            headers["x-accel-buffering"] = "no"
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._has_started = True
-        await self._send_message(send, {"type": "http.response.start", "status": 200, "headers": raw})
+        await self._send_message(send, {"type": "http.response.start", "status": status, "headers": raw})
 
     async def _send(self, send: Send, body: bytes, *, more: bool) -> None:
         await self._send_message(send, {"type": "http.response.body", "body": body, "more_body": more})
@@ -138,15 +153,21 @@ class SpeechResponse(Response):
             await send(message)
 
 
-async def _events(stream: AudioStream) -> AsyncIterator[bytes]:
+async def _events(answer: Answer) -> AsyncIterator[bytes]:
     try:
-        async for data in stream:
+        async for data in answer:
             for event in sse.delta(data):
                 yield event
     except SpeechError as error:
         yield sse.failed(error)
     else:
-        yield sse.done(stream)
+        yield sse.done(answer)
+
+
+def _has(scope: Scope, etag: str) -> bool:
+    """Whether the client says that it has this very content."""
+    sent = b",".join(value for name, value in scope["headers"] if name == b"if-none-match").decode("latin-1")
+    return any(tag.strip().removeprefix("W/") in (f'"{etag}"', "*") for tag in sent.split(","))
 
 
 def _cut_off(receive: Receive) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.errors import error_body
 from core.errors import SpeechError
-from synthesis.stream import AudioStream
+from synthesis.answer import Answer
 
 MIME = "text/event-stream"
 
@@ -26,9 +26,9 @@ def delta(data: bytes) -> Iterator[bytes]:
         yield _event({"type": "speech.audio.delta", "audio": audio})
 
 
-def done(stream: AudioStream) -> bytes:
+def done(answer: Answer) -> bytes:
     """The last event of a whole answer."""
-    text, audio = -(-stream.chars // CHARS_PER_TOKEN), round(stream.audio_s * TOKENS_PER_SECOND)
+    text, audio = -(-answer.chars // CHARS_PER_TOKEN), round(answer.audio_s * TOKENS_PER_SECOND)
     usage = {"input_tokens": text, "output_tokens": audio, "total_tokens": text + audio}
     return _event({"type": "speech.audio.done", "usage": usage})
 

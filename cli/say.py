@@ -13,7 +13,7 @@ from core.errors import SpeechError
 from core.events import Silence
 from core.settings import Settings
 from core.speech import AudioFormat, SpeechRequest
-from synthesis.synthesizer import open_synthesizer
+from synthesis.compose import open_synthesizer
 
 
 def say(
@@ -39,7 +39,9 @@ def say(
     if not spoken.strip():
         raise typer.BadParameter("There is nothing to say.", param_hint="TEXT")
     format = AudioFormat(ending)
-    request = SpeechRequest(spoken, voice=voice, language=language, format=format, speed=speed, streamed=False)
+    request = SpeechRequest(
+        spoken, voice=voice, language=language, format=format, speed=speed, streamed=False, cached=False
+    )
     try:
         audio, seconds = asyncio.run(_speak(settings, request))
         output.write_bytes(audio)
@@ -55,9 +57,9 @@ def say(
 async def _speak(settings: Settings, request: SpeechRequest) -> tuple[bytes, float]:
     """The whole answer, so that a failure leaves no half a file behind; and its seconds."""
     async with open_synthesizer(settings, Silence()) as synthesizer:
-        stream = await synthesizer.speak(request)
+        answer = await synthesizer.speak(request)
         try:
-            audio = b"".join([data async for data in stream])
+            audio = b"".join([data async for data in answer])
         finally:
-            await stream.aclose()
-    return audio, stream.audio_s
+            await answer.aclose()
+    return audio, answer.audio_s

@@ -27,17 +27,24 @@ class Events(Protocol):
     def notes_lost(self, *, reason: str) -> None:
         """What was learned cannot be kept for the next start; `reason` is the kind and place of the exception."""
 
+    def cache_failed(self, *, reason: str) -> None:
+        """The cache was of no use, once of many times; `reason` is the kind and place of the exception."""
+
     def job_ended(
         self,
         *,
         outcome: str,
+        cache: str,
         format: str,
         chars: int,
         audio_s: float,
         first_audio_s: float | None,
         wall_s: float,
     ) -> None:
-        """A request for speech is over: done, failed, cancelled or rejected. Seconds count from its admission."""
+        """A request for speech is over: done, failed, cancelled or rejected. Seconds count from its admission.
+
+        cache: as the client was told, empty where it did not come so far.
+        """
 
 
 class Silence:
@@ -64,10 +71,14 @@ class Silence:
     def notes_lost(self, *, reason: str) -> None:
         """Ignored."""
 
+    def cache_failed(self, *, reason: str) -> None:
+        """Ignored."""
+
     def job_ended(
         self,
         *,
         outcome: str,
+        cache: str,
         format: str,
         chars: int,
         audio_s: float,

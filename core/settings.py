@@ -115,6 +115,20 @@ class PoolSettings(_Group):
     )
 
 
+class CacheSettings(_Group):
+    """Answers that were made before."""
+
+    audio_cache_dir: Path = Field(Path("assets/cache"), description="Folder of finished answers.")
+    cache_ttl_minutes: float = Field(
+        10080.0,
+        ge=0,
+        description="Minutes that an answer is kept. 0: no cache, nothing of a request is written to disk.",
+    )
+    cache_max_bytes: int = Field(
+        2 * 2**30, ge=0, description="Size in bytes of all of them; beyond, the least recently used go first."
+    )
+
+
 class KokoroSettings(_Group):
     """The embedded CPU model."""
 
@@ -129,6 +143,7 @@ class Settings:
     server: ServerSettings
     speech: SpeechSettings
     pool: PoolSettings
+    cache: CacheSettings
     kokoro: KokoroSettings
 
     def options(self, backend: str) -> dict[str, Any]:
@@ -141,6 +156,7 @@ _GROUPS: dict[str, type[_Group]] = {
     "server": ServerSettings,
     "speech": SpeechSettings,
     "pool": PoolSettings,
+    "cache": CacheSettings,
     "kokoro": KokoroSettings,
 }
 

@@ -152,6 +152,7 @@ class SpeechRequest:
     paced: the client plays as it reads, so audio need not run far ahead of real time.
     has_sample: a voice sample came with the request.
     client: whose request it is: clients share the engine fairly. max_wait_s: refuse rather than start sound later.
+    cached: an answer that was made before will do, and this one may be kept.
     """
 
     text: str
@@ -167,3 +168,4 @@ class SpeechRequest:
     has_sample: bool = False
     client: str = ""
     max_wait_s: float | None = None
+    cached: bool = True

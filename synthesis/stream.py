@@ -1,4 +1,4 @@
-"""From utterances in any order to bytes in order: one `AudioStream` an answer.
+"""From utterances in any order to bytes in order: one `AudioStream` for whatever is spoken once.
 
 The pool pushes samples into a `Score`; the stream pulls them utterance by utterance through trim, pause, tempo and
 encoder. Pulling is what drives it: as long as nobody takes bytes, nothing is encoded, nothing is consumed, and the
@@ -14,7 +14,7 @@ from typing import Self
 
 from audio.encode import Encoder
 from audio.join import Trimmer, silence
-from core.clock import Clock
+from cache.store import Label
 from core.errors import SpeechError
 from core.speech import Samples, Utterance
 from pool.pool import Ticket
@@ -100,7 +100,7 @@ class Score:
 
 
 class AudioStream:
-    """One answer's bytes, as an async iterator. Always close it: that is what frees its slot."""
+    """What is spoken, as bytes, by an async iterator. Always close it: that is what frees its slot."""
 
     def __init__(
         self,
@@ -112,7 +112,6 @@ class AudioStream:
         tempo: float,
         streamed: bool,
         threads: Executor,
-        clock: Clock,
     ) -> None:
         """sample_rate: Hz of the engine's samples.
 
@@ -120,11 +119,9 @@ class AudioStream:
         as they come; else an utterance is taken when it is whole, so that a worker may die over it and nothing is lost.
         """
         self.score = Score(utterances, sample_rate)
-        self.outcome = "cancelled"
-        self.chars = sum(len(utterance.text) for utterance in utterances)
-        self.audio_s = 0.0
+        self._chars = sum(len(utterance.text) for utterance in utterances)
+        self._audio_s = 0.0
         self._told_s = 0.0
-        self.sounding_at: float | None = None
         self._utterances = utterances
         self._encoder = encoder
         self._rate = sample_rate
@@ -132,11 +129,9 @@ class AudioStream:
         self._tempo = tempo
         self._streamed = streamed
         self._threads = threads
-        self._clock = clock
         self._ticket: Ticket | None = None
         self._encoding: asyncio.Future[bytes] | None = None
         self._bytes = self._make()
-        self._first: bytes | None = None
         self._on_close: list[Callable[[], None]] = []
         self._is_closed = False
 
@@ -146,40 +141,24 @@ class AudioStream:
         return self.score.route
 
     @property
-    def mime(self) -> str:
-        """Media type of the bytes."""
-        return self._encoder.mime
-
-    @property
-    def sample_rate(self) -> int:
-        """Hz of the encoded audio."""
-        return self._encoder.rate
+    def label(self) -> Label:
+        """What it is, and how much of it there is so far."""
+        return Label(self._encoder.mime, self._encoder.rate, self._audio_s, self._chars)
 
     def on_close(self, hook: Callable[[], None]) -> None:
         """Call `hook` once, when the stream is closed."""
         self._on_close.append(hook)
 
-    async def start(self, ticket: Ticket | None) -> None:
-        """Wait for the first bytes. Raises the job's error, so that every failure before sound has its own status."""
+    def start(self, ticket: Ticket) -> None:
+        """The utterances are submitted."""
         self._ticket = ticket
-        self._first = await anext(self)
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next bytes, never empty."""
-        if self._first:
-            first, self._first = self._first, None
-            return first
-        try:
-            return await anext(self._bytes)
-        except StopAsyncIteration:
-            self.outcome = "done"
-            raise
-        except Exception:
-            self.outcome = "failed"
-            raise
+        """The next bytes, never empty. Raises the job's error."""
+        return await anext(self._bytes)
 
     async def aclose(self) -> None:
         """Leave the queue, free the slot, free the encoder. Idempotent."""
@@ -226,17 +205,15 @@ class AudioStream:
     def _consumed(self, made_s: float) -> None:
         """More is asked for, so what there was is taken. made_s: as the engine made it, its silence included."""
         if self._ticket is not None:
-            self._ticket.consumed(made_s, self.audio_s - self._told_s)
-            self._told_s = self.audio_s
+            self._ticket.consumed(made_s, self._audio_s - self._told_s)
+            self._told_s = self._audio_s
 
     async def _encode(self, samples: Samples) -> AsyncGenerator[bytes]:
         """Encode a piece, and hand it over where the encoder lets any of it go."""
         if not len(samples):
             return
         data = await self._in_thread(partial(self._encoder.feed, samples))
-        self.audio_s += len(samples) / self._rate / self._tempo
-        if self.sounding_at is None:
-            self.sounding_at = self._clock.now()
+        self._audio_s += len(samples) / self._rate / self._tempo
         if data:
             yield data
 

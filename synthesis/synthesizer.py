@@ -1,18 +1,15 @@
-"""The one way from a request to audio: used by routes, WebSocket and `say` alike."""
+"""The one way from a request to audio: used by routes, WebSocket and `say` alike. Composed by `synthesis.compose`."""
 
 import asyncio
-import os
-import re
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
 
 from audio.encode import Encoder
 from audio.formats import check_rate
-from backends.registry import resolve
-from core.clock import Clock, SystemClock
+from cache.cache import Cache
+from core.clock import Clock
 from core.errors import (
     CloningNotSupported,
     DeadlineExceeded,
@@ -22,19 +19,15 @@ from core.errors import (
     UnsupportedLanguage,
 )
 from core.events import Events
-from core.settings import PROJECT, PoolSettings, Settings
+from core.settings import Settings
 from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
-from pool.memory import open_memory
-from pool.notebook import Notebook
 from pool.pool import Pool
-from pool.process import WorkerSpec
 from scheduler.admission import Limits, check_unloaded
-from scheduler.autoscaler import ColdPool
 from scheduler.estimator import estimated_s
 from scheduler.job import JobSpec
-from scheduler.messages import CPU, View
-from scheduler.scheduler import Scheduler
-from scheduler.watchdog import Patience
+from synthesis.answer import Answer, Found
+from synthesis.order import Order
+from synthesis.status import Status
 from synthesis.stream import AudioStream
 from text.language import canonical, detect
 from text.plan import plan
@@ -44,51 +37,32 @@ LONG_TEXT_CHARS = 1000
 """Longer texts are planned in a thread, so that the event loop is never held for more than a few milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The synthesizer at one moment. state: loading, ready, saturated, degraded, failed or stopping.
-
-    load_score: 0 idle, 1 full. accepts_requests: whether one would be let in. pids: process id of each worker.
-    traits: of the engine, None as long as none has loaded. voices: that a request can name, the default first.
-    in_flight: answers that are not at their end. waiting: those of them without a slot so far.
-    """
-
-    state: str
-    reason: str
-    backend: str
-    traits: Traits | None
-    voices: tuple[Voice, ...]
-    pool: View
-    load_score: float
-    accepts_requests: bool
-    pids: Mapping[int, int]
-    uptime_s: float
-    in_flight: int
-    waiting: int
-    outcomes: Mapping[str, int]
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether a request would be spoken now."""
-        return self.state in ("ready", "saturated", "degraded")
-
-
 class Synthesizer:
-    """Resolves, plans, queues and encodes. Made by `open_synthesizer`."""
+    """Resolves, looks up, plans, queues and encodes."""
 
     def __init__(
-        self, settings: Settings, pool: Pool, *, backend: str, clock: Clock, events: Events, threads: Executor
+        self,
+        settings: Settings,
+        pool: Pool,
+        cache: Cache[AudioStream] | None,
+        *,
+        backend: str,
+        limits: Limits,
+        clock: Clock,
+        events: Events,
+        threads: Executor,
     ) -> None:
-        """backend: its name. threads: where encoding and planning block."""
+        """cache: None where it is off. backend: its name. limits: of the queue. threads: where encoding blocks."""
         self._settings = settings
         self._pool = pool
+        self._cache = cache
         self._backend = backend
         self._clock = clock
         self._events = events
         self._threads = threads
         self._library = Library(settings.speech.default_voice)
         self._default_language = canonical(settings.speech.default_language)
-        self._limits = _limits(settings.pool)
+        self._limits = limits
         self._started = clock.now()
         self._spooled_bytes = 0
         self._outcomes: Counter[str] = Counter()
@@ -130,12 +104,13 @@ class Synthesizer:
             in_flight=self._in_flight + self._loading,
             waiting=view.waiting + self._loading,
             outcomes=dict(self._outcomes),
+            cache=self._cache.view() if self._cache else None,
         )
 
-    async def speak(self, request: SpeechRequest) -> AudioStream:
-        """Audio of a request, as soon as its first bytes exist; waits for the model where it is still loading.
+    async def speak(self, request: SpeechRequest) -> Answer:
+        """The answer to a request, as soon as its first bytes exist; waits for the model where it is still loading.
 
-        Raises a SpeechError for whatever goes wrong before that. The caller closes the stream.
+        Raises a SpeechError for whatever goes wrong before that. The caller closes the answer.
         """
         if self._is_stopping:
             raise Unavailable("The server is stopping.")
@@ -150,8 +125,44 @@ class Synthesizer:
                 param="custom_voice_file",
             )
         language = self._language(request, voice, traits)
-        utterances = await self._plan(request.text, language, traits)
-        return await self._start(request, Reference(voice.id), utterances, traits, is_admitted=is_admitted)
+        order = Order(request, Reference(voice.id), language, traits, is_admitted)
+        began = self._clock.now()
+        self._in_flight += 1
+        answer = None
+        try:
+            answer = await self._answer(order)
+            await answer.start()
+        except BaseException as error:
+            self._in_flight -= 1
+            self._tell(request, _outcome(error), began)
+            if answer:
+                await answer.aclose()
+            raise
+
+        def close() -> None:
+            self._in_flight -= 1
+            self._tell(request, answer.outcome, began, answer)
+
+        answer.on_close(close)
+        return answer
+
+    async def _answer(self, order: Order) -> Answer:
+        """From the disk, from an answer in flight, or from the engine; nothing of it may have come yet."""
+        request = order.request
+        if self._cache is None or not request.cached or request.has_sample:
+            word = "ADHOC" if request.has_sample else "DISABLED" if self._cache is None else "BYPASS"
+            stream = await self._open(order)
+            return Answer(stream, lambda: stream, cache=word, clock=self._clock)
+        key = order.key()
+        flight = order.flight(key, self._settings.pool.stream_lead_s)
+        listener = self._cache.join(flight)
+        if listener is None:
+            if hit := await self._cache.find(key):
+                found = Found(hit, self._threads)
+                return Answer(found, lambda: found, cache="HIT", clock=self._clock, length=hit.size, etag=hit.digest)
+            listener = self._cache.join(flight) or self._cache.begin(flight, key, partial(self._open, order))
+        heard = listener
+        return Answer(heard, lambda: heard.source, cache="MISS", clock=self._clock)
 
     async def _wait_for_traits(self, request: SpeechRequest) -> tuple[Traits, SpeechRequest]:
         """For the first worker. Returns the request too, with what is left of its time.
@@ -183,18 +194,12 @@ class Synthesizer:
         jobs, wait_s = self._limits.jobs, self._limits.wait_s
         return 0 < jobs <= waiting or 0 < wait_s < drain_s
 
-    async def _start(
-        self,
-        request: SpeechRequest,
-        voice: Reference,
-        utterances: tuple[Utterance, ...],
-        traits: Traits,
-        *,
-        is_admitted: bool,
-    ) -> AudioStream:
+    async def _open(self, order: Order) -> AudioStream:
+        """Plan, and join the queue. Raises Overloaded, InvalidValue, Unavailable."""
+        request, traits = order.request, order.traits
+        utterances = await self._plan(request.text, order.language, traits)
         low, high = traits.native_speed
         native_speed = min(max(request.speed, low), high)
-        params = replace(request.params, speed=native_speed)
         tempo = request.speed / native_speed
         stream = AudioStream(
             utterances,
@@ -204,48 +209,37 @@ class Synthesizer:
             tempo=tempo,
             streamed=request.streamed,
             threads=self._threads,
-            clock=self._clock,
         )
-        began = self._clock.now()
-        self._in_flight += 1
-
-        def close() -> None:
-            self._in_flight -= 1
-            self._tell(request, stream.outcome, began, stream)
-
-        stream.on_close(close)
         try:
             self._reserve(request, utterances, stream)
-            ticket = None
             if utterances:
                 spec = JobSpec(
                     utterances,
-                    voice,
-                    params=params,
+                    order.voice,
+                    params=replace(request.params, speed=native_speed),
                     seed=request.seed,
                     client=request.client,
                     max_wait_s=request.max_wait_s,
                     streamed=request.streamed,
                     paced=request.paced,
-                    is_admitted=is_admitted,
+                    is_admitted=order.is_admitted,
                 )
-                ticket = self._pool.submit(stream.score, spec)
-            await stream.start(ticket)
-        except BaseException as error:
-            stream.outcome = _outcome(error)
+                stream.start(self._pool.submit(stream.score, spec))
+        except BaseException:
             await stream.aclose()
             raise
         return stream
 
-    def _tell(self, request: SpeechRequest, outcome: str, began: float, stream: AudioStream | None = None) -> None:
-        sounding_at = stream.sounding_at if stream else None
+    def _tell(self, request: SpeechRequest, outcome: str, began: float, answer: Answer | None = None) -> None:
+        first_at = answer.first_at if answer else None
         self._outcomes[outcome] += 1
         self._events.job_ended(
             outcome=outcome,
+            cache=answer.cache if answer else "",
             format=request.format.value,
             chars=len(request.text),
-            audio_s=stream.audio_s if stream else 0.0,
-            first_audio_s=None if sounding_at is None else sounding_at - began,
+            audio_s=answer.audio_s if answer else 0.0,
+            first_audio_s=None if first_at is None else first_at - began,
             wall_s=self._clock.now() - began,
         )
 
@@ -293,7 +287,7 @@ class Synthesizer:
             return
         width = 2 if request.format in (AudioFormat.WAV, AudioFormat.FLAC, AudioFormat.PCM) else 1
         seconds = sum(estimated_s(utterance) for utterance in utterances) / request.speed
-        size = int(seconds * stream.sample_rate * width)
+        size = int(seconds * stream.label.sample_rate * width)
         if self._spooled_bytes + size > self._settings.server.max_spool_bytes and self._spooled_bytes:
             raise Overloaded("Too many long answers are being held in memory; try again, or ask for a stream.")
         self._spooled_bytes += size
@@ -319,6 +313,8 @@ class Synthesizer:
         if self._draining:
             self._draining.cancel()
         await self._pool.close()
+        if self._cache:
+            await self._cache.close()
 
 
 def _outcome(error: BaseException) -> str:
@@ -326,54 +322,3 @@ def _outcome(error: BaseException) -> str:
     if not isinstance(error, Exception):
         return "cancelled"
     return "rejected" if isinstance(error, Overloaded) else "failed"
-
-
-def _limits(settings: PoolSettings) -> Limits:
-    return Limits(settings.max_queue_length, settings.max_queue_seconds, settings.deadline_seconds)
-
-
-def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
-    return ColdPool(
-        size=settings.cold_pool_size,
-        idle_s=settings.cold_worker_idle_timeout,
-        stagger_s=settings.cold_worker_idle_stagger,
-        interval_s=settings.cold_pool_manager_interval,
-        safety=settings.hot_queue_safety_factor,
-        streams=settings.stream_on_cold,
-        hot_idle_s=settings.hot_idle_timeout,
-        least_bytes=int((settings.min_cold_ram_gb if device == CPU else settings.min_cold_vram_gb) * 2**30),
-    )
-
-
-@asynccontextmanager
-async def open_synthesizer(
-    settings: Settings, events: Events, *, clock: Clock | None = None
-) -> AsyncIterator[Synthesizer]:
-    """Compose everything and start loading; returns before the model is there. Ends all workers on the way out."""
-    clock = clock or SystemClock()
-    backend = resolve(settings.pool.tts_backend)
-    spec = WorkerSpec(backend, settings.options(backend))
-    memory, device = open_memory(on_gpu=settings.pool.tts_device == "gpu")
-    name = re.sub(r"\W+", "-", backend)
-    notebook = Notebook(PROJECT / settings.pool.state_dir / f"{name}.json", events)
-    scheduler = Scheduler(
-        lead_s=settings.pool.stream_lead_s,
-        limits=_limits(settings.pool),
-        cold=_cold_pool(settings.pool, device),
-        device=device,
-        patience=Patience(task_s=settings.pool.hang_seconds),
-        learned=notebook.read(),
-    )
-    pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory)
-    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads:
-        synthesizer = Synthesizer(settings, pool, backend=backend, clock=clock, events=events, threads=threads)
-        events.server_started(backend=backend)
-        pool.open()
-        keeping = asyncio.create_task(notebook.keep(lambda: scheduler.learned))
-        try:
-            yield synthesizer
-        finally:
-            keeping.cancel()
-            await synthesizer.stop()
-            await asyncio.wait({keeping})
-            notebook.write(scheduler.learned)

@@ -69,10 +69,15 @@ class LogEvents:
         """What was learned cannot be kept for the next start."""
         _write(logging.WARNING, "learned figures lost", reason=reason)
 
+    def cache_failed(self, *, reason: str) -> None:
+        """The cache was of no use."""
+        _write(logging.WARNING, "cache failed", reason=reason)
+
     def job_ended(
         self,
         *,
         outcome: str,
+        cache: str,
         format: str,
         chars: int,
         audio_s: float,
@@ -83,6 +88,7 @@ class LogEvents:
         _write(
             logging.INFO,
             f"speech {outcome}",
+            cache=cache,
             format=format,
             chars=chars,
             audio_s=round(audio_s, 2),

@@ -143,6 +143,7 @@ def test_all_fields_as_text_mean_the_same_in_every_kind_of_body(kind: str, body:
             paced=True,
             params=Params(1.0, 0.0, 40, 1.0, 2.0, -1.0, 2.0),
             seed=2**63 - 1,
+            cached=False,
         ),
         is_sse=True,
     )

@@ -28,7 +28,13 @@ class Server:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, str(PROJECT / "main_tts.py"), "serve", "--port", str(self.port)],
-                env={**inherited, "PYTHONPATH": str(FAKES), "STATE_DIR": str(folder), **environment},
+                env={
+                    **inherited,
+                    "PYTHONPATH": str(FAKES),
+                    "STATE_DIR": str(folder),
+                    "CACHE_TTL_MINUTES": "0",
+                    **environment,
+                },
                 cwd=folder,
                 stdout=log,
                 stderr=log,

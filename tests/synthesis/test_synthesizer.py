@@ -22,7 +22,8 @@ from core.errors import (
 from core.events import Events, Silence
 from core.settings import load_settings
 from core.speech import AudioFormat, Priors, SpeechRequest
-from synthesis.synthesizer import Synthesizer, open_synthesizer
+from synthesis.compose import open_synthesizer
+from synthesis.synthesizer import Synthesizer
 
 pytestmark = pytest.mark.usefixtures("fakes_path")
 

@@ -1,0 +1,168 @@
+"""One making of an answer for all who want it at the same time. It belongs to none of them.
+
+A `Recording` is an append-only log of bytes. Whoever has heard all that there is asks for more, and that alone drives
+the source: a source that nobody listens to makes nothing. When the last one leaves, it ends.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Generic, Protocol, Self, TypeVar
+
+
+class Source(Protocol):
+    """Bytes while they are being made."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The pieces, none of them empty; an exception is the end of the answer too."""
+
+    async def aclose(self) -> None:
+        """Stop. Safe more than once."""
+
+
+S = TypeVar("S", bound=Source)
+
+
+class Recording(Generic[S]):
+    """What is made, as far as it is made."""
+
+    def __init__(
+        self,
+        open: Callable[[], Awaitable[S]],
+        *,
+        keep: Callable[[S, list[bytes]], Awaitable[None]],
+        max_bytes: int,
+        on_end: Callable[["Recording[S]"], None],
+    ) -> None:
+        """open: begins to make it; what it raises, every listener is told. keep: takes the whole of it.
+
+        max_bytes: beyond which it is not kept, nor found by new listeners any more. on_end: called once, when nobody
+        should join any more.
+        """
+        self._open = open
+        self._keep = keep
+        self._max_bytes = max_bytes
+        self._on_end = on_end
+        self._source: S | None = None
+        self._pieces: list[bytes] = []
+        self._bytes = 0
+        self._is_kept = True
+        self._error: Exception | None = None
+        self._is_whole = False
+        self._is_joinable = True
+        self._asked = 0
+        self._forgotten = 0
+        self._listeners: set[Listener[S]] = set()
+        self._news = asyncio.Event()
+        self.task = asyncio.create_task(self._record())
+
+    @property
+    def source(self) -> S:
+        """Where it comes from; known as soon as anything has come."""
+        assert self._source is not None
+        return self._source
+
+    def listen(self) -> "Listener[S]":
+        """One more who wants all of it, from its beginning."""
+        listener = Listener(self)
+        self._listeners.add(listener)
+        return listener
+
+    def leave(self, listener: "Listener[S]") -> None:
+        """One less; with the last one, the source is closed."""
+        self._listeners.discard(listener)
+        if not self._listeners and not self._is_whole:
+            self._close_door()
+            self.task.cancel()
+
+    async def piece(self, position: int) -> bytes | None:
+        """The piece at a position, from 0; None after the last. Raises what the source raised, once all came before."""
+        if position >= self._asked:
+            self._asked = position + 1
+            self._tell()
+        while position >= len(self._pieces):
+            if self._is_whole:
+                return None
+            if self._error is not None:
+                raise self._error
+            await self._news.wait()
+        return self._pieces[position]
+
+    async def _record(self) -> None:
+        try:
+            self._source = await self._open()
+            try:
+                pieces = aiter(self._source)
+                while (data := await self._next(pieces)) is not None:
+                    self._add(data)
+            finally:
+                await self._source.aclose()
+        except Exception as error:
+            self._error = error
+        else:
+            self._is_whole = True
+            self._tell()
+            if self._is_kept:
+                await self._keep(self._source, self._pieces)  # who comes meanwhile joins, instead of finding nothing
+        finally:
+            self._close_door()
+            self._tell()
+
+    async def _next(self, pieces: AsyncIterator[bytes]) -> bytes | None:
+        """The next piece, once somebody wants it."""
+        while self._asked <= len(self._pieces):
+            await self._news.wait()
+        return await anext(pieces, None)
+
+    def _add(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self._bytes += len(data)
+        if self._bytes > self._max_bytes and self._is_kept:
+            self._is_kept = False
+            self._close_door()
+        if not self._is_kept:
+            self._forget()
+        self._tell()
+
+    def _forget(self) -> None:
+        """Empty what all listeners have had."""
+        heard = min((listener.position for listener in self._listeners), default=0)
+        for position in range(self._forgotten, heard):
+            self._pieces[position] = b""
+        self._forgotten = max(self._forgotten, heard)
+
+    def _close_door(self) -> None:
+        if self._is_joinable:
+            self._is_joinable = False
+            self._on_end(self)
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+class Listener(Generic[S]):
+    """One who hears a recording from its beginning. Always close it."""
+
+    def __init__(self, recording: Recording[S]) -> None:
+        self._recording = recording
+        self.position = 0
+
+    @property
+    def source(self) -> S:
+        """See `Recording.source`."""
+        return self._recording.source
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next bytes."""
+        piece = await self._recording.piece(self.position)
+        if piece is None:
+            raise StopAsyncIteration
+        self.position += 1
+        return piece
+
+    async def aclose(self) -> None:
+        """Leave. Safe more than once."""
+        self._recording.leave(self)

@@ -1,0 +1,246 @@
+"""Whole answers on disk, a file each; what is not whole, not ours, too old or too much is as good as not there.
+
+A file is a line that says what it is, a line of JSON (`Label`, size and digest of the audio), and the audio. It is
+written under another name and renamed when it is whole; another server may use the same folder. All calls block.
+"""
+
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO
+
+from pydantic import TypeAdapter
+
+from core.errors import place_of
+
+MAGIC = b"uttera-tts audio 1\n"
+
+MAX_LABEL_BYTES = 4096
+
+PIECE_BYTES = 2**17
+"""How much of a file is read at a time."""
+
+SMALL_BYTES = 2**20
+"""Audio up to this size is handed over whole; of larger ones, pieces are read as they are asked for."""
+
+KEPT_SHARE = 0.9
+"""How full the cache is after the least recently used answers have gone."""
+
+STALE_S = 3600.0
+"""A file under another name that was not renamed by then belongs to a server that was killed."""
+
+_NAME = re.compile(r"[0-9a-f]{32}\.audio")
+_SCRATCH_SUFFIX = ".new"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What has to be told of an answer beside its bytes. sample_rate: Hz. audio_s: seconds. chars: of its text."""
+
+    mime: str
+    sample_rate: int
+    audio_s: float
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Head(Label):
+    size: int
+    digest: str
+
+
+_HEAD = TypeAdapter(_Head)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How full the cache is."""
+
+    answers: int = 0
+    bytes: int = 0
+
+
+class Hit:
+    """An answer that was found. `pieces` can be read once; close it in any case."""
+
+    def __init__(self, head: _Head, pieces: list[bytes], file: BinaryIO | None) -> None:
+        """pieces: all of it, where file is None; else `file` stands at its beginning."""
+        self.label: Label = head
+        self.size = head.size
+        self.digest = head.digest
+        self._pieces = iter(pieces)
+        self._file = file
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether the next piece is in memory, so that `next` does not block."""
+        return self._file is None
+
+    def next(self) -> bytes:
+        """The next piece; empty after the last. Raises OSError where the disk fails."""
+        return next(self._pieces, b"") if self._file is None else self._file.read(PIECE_BYTES)
+
+    def close(self) -> None:
+        """Let go of the file. Safe more than once."""
+        if self._file is not None:
+            self._file.close()
+
+
+class Store:
+    """A folder of answers."""
+
+    def __init__(self, folder: Path, *, ttl_s: float, max_bytes: int, on_trouble: Callable[[str], None]) -> None:
+        """ttl_s, max_bytes: age and size beyond which answers go.
+
+        on_trouble: told kind and place of what hinders the cache, from any thread; nothing raises for it.
+        """
+        self._folder = folder
+        self._ttl_s = ttl_s
+        self._max_bytes = max_bytes
+        self._on_trouble = on_trouble
+        self._usage = Usage()
+        self._lock = threading.Lock()
+
+    @property
+    def usage(self) -> Usage:
+        """As last counted, with what was put since."""
+        return self._usage
+
+    def get(self, key: str) -> Hit | None:
+        """The answer of a key, checked to the last byte; None where there is none."""
+        path = self._path(key)
+        try:
+            file = open(path, "rb", opener=_open_no_link)  # noqa: SIM115  (a hit may keep it)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._on_trouble(place_of(error))
+            return None
+        hit = None
+        try:
+            made_ns = os.fstat(file.fileno()).st_mtime_ns
+            if time.time() - made_ns / 1e9 <= self._ttl_s:
+                hit = self._opened(file)
+                os.utime(path, ns=(time.time_ns(), made_ns))
+        except (OSError, ValueError) as error:
+            self._on_trouble(place_of(error))
+        if hit is None or hit.is_at_hand:
+            file.close()
+        return hit
+
+    def _opened(self, file: BinaryIO) -> Hit:
+        """What an open file holds. Raises ValueError where that is not what was written."""
+        if file.read(len(MAGIC)) != MAGIC:
+            raise ValueError("This is no answer.")
+        head = _HEAD.validate_json(file.readline(MAX_LABEL_BYTES))
+        begin = file.tell()
+        digest, size, pieces = _digest(head), 0, []
+        while piece := file.read(PIECE_BYTES):
+            digest.update(piece)
+            size += len(piece)
+            if size <= SMALL_BYTES:
+                pieces.append(piece)
+        if (size, digest.hexdigest()) != (head.size, head.digest):
+            raise ValueError("This answer is damaged.")
+        if size <= SMALL_BYTES:
+            return Hit(head, pieces, None)
+        file.seek(begin)
+        return Hit(head, [], file)
+
+    def put(self, key: str, label: Label, pieces: Iterable[bytes]) -> bool:
+        """Keep an answer; whether it is kept. One that is larger than the whole cache is not."""
+        audio = b"".join(pieces)
+        if len(audio) > self._max_bytes:
+            return False
+        digest = _digest(label)
+        digest.update(audio)
+        head = _Head(**asdict(label), size=len(audio), digest=digest.hexdigest())
+        try:
+            self._make_folder()
+            with NamedTemporaryFile(dir=self._folder, prefix=".", suffix=_SCRATCH_SUFFIX, delete=False) as file:
+                try:
+                    file.write(MAGIC + _HEAD.dump_json(head) + b"\n")
+                    file.write(audio)
+                    file.close()
+                    os.replace(file.name, self._path(key))
+                except OSError:
+                    with suppress(OSError):
+                        os.unlink(file.name)
+                    raise
+        except OSError as error:
+            self._on_trouble(place_of(error))
+            return False
+        with self._lock:
+            self._usage = Usage(self._usage.answers + 1, self._usage.bytes + len(audio))
+        if self._usage.bytes > self._max_bytes:
+            self.sweep()
+        return True
+
+    def sweep(self) -> None:
+        """Remove what is too old or too much, and what killed servers left behind; count the rest."""
+        with self._lock:
+            found = sorted(self._files(), key=lambda each: each.used_at)
+            size = sum(each.size for each in found)
+            kept = int(self._max_bytes * KEPT_SHARE) if size > self._max_bytes else size
+            count, now = len(found), time.time()
+            for each in found:
+                if size > kept or now - each.made_at > self._ttl_s:
+                    _remove(each.path)
+                    size, count = size - each.size, count - 1
+            self._usage = Usage(count, size)
+
+    def _files(self) -> Iterator["_File"]:
+        """All answers in the folder; scratch files that nobody writes to any more are removed on the way."""
+        try:
+            entries = list(os.scandir(self._folder))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._on_trouble(place_of(error))
+            return
+        for entry in entries:
+            with suppress(OSError):  # another server has just removed it
+                stat = entry.stat(follow_symlinks=False)
+                if _NAME.fullmatch(entry.name):
+                    yield _File(Path(entry.path), stat.st_size, stat.st_mtime, stat.st_atime)
+                elif entry.name.endswith(_SCRATCH_SUFFIX) and time.time() - stat.st_mtime > STALE_S:
+                    _remove(Path(entry.path))
+
+    def _make_folder(self) -> None:
+        """Nobody but its owner looks into it: a sound is as private as its text."""
+        if not self._folder.is_dir():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.chmod(0o700)
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}.audio"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    size: int
+    made_at: float
+    used_at: float
+
+
+def _digest(label: Label) -> "hashlib.blake2b":
+    """Of an answer, its label taken in: what is told of it is as true as its bytes."""
+    spelled = f"{label.mime} {label.sample_rate} {label.audio_s} {label.chars}"
+    return hashlib.blake2b(spelled.encode(), digest_size=16)
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()

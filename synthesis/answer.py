@@ -1,0 +1,148 @@
+"""What one client gets, wherever its bytes come from: the engine, an answer that others hear too, or the disk."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Protocol, Self
+
+from cache.store import Hit, Label
+from core.clock import Clock
+
+
+class Pieces(Protocol):
+    """Encoded bytes, none of them empty. Closing it is what frees whatever is behind it."""
+
+    async def __anext__(self) -> bytes:
+        """The next ones."""
+
+    async def aclose(self) -> None:
+        """Nobody wants more. Safe more than once."""
+
+
+class Origin(Protocol):
+    """Where the bytes come from."""
+
+    @property
+    def label(self) -> Label:
+        """What they are, and how much of it there is so far."""
+
+    @property
+    def route(self) -> str:
+        """Who spoke: HOT, COLD-POOL, COLD-POOL>HOT; CACHE where nobody had to."""
+
+
+class Found:
+    """The pieces of a file. What is in memory comes at once, the rest from a thread."""
+
+    route = "CACHE"
+
+    def __init__(self, hit: Hit, threads: Executor) -> None:
+        self.label = hit.label
+        self._hit = hit
+        self._threads = threads
+        self._reading: asyncio.Future[bytes] | None = None
+
+    async def __anext__(self) -> bytes:
+        """The next bytes. Raises OSError where the disk fails."""
+        if self._hit.is_at_hand:
+            piece = self._hit.next()
+        else:
+            self._reading = asyncio.get_running_loop().run_in_executor(self._threads, self._hit.next)
+            piece = await asyncio.shield(self._reading)
+        if not piece:
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        """Close the file."""
+        if self._reading is not None and not self._reading.done():
+            self._reading.add_done_callback(lambda _: self._hit.close())  # a thread is still at it
+        else:
+            self._hit.close()
+
+
+class Answer:
+    """Bytes for one client, as an async iterator, and what became of them. Always close it."""
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        origin: Callable[[], Origin],
+        *,
+        cache: str,
+        clock: Clock,
+        length: int | None = None,
+        etag: str | None = None,
+    ) -> None:
+        """origin: of the bytes, asked for once the first are there. cache: what the client is told of it (X-Cache).
+
+        length: in bytes, etag: of the content, where they are known before.
+        """
+        self.cache = cache
+        self.length = length
+        self.etag = etag
+        self.outcome = "cancelled"
+        self.first_at: float | None = None
+        self._pieces = pieces
+        self._origin = origin
+        self._clock = clock
+        self._first: bytes | None = None
+        self._on_close: list[Callable[[], None]] = []
+
+    @property
+    def mime(self) -> str:
+        """Media type of the bytes."""
+        return self._origin().label.mime
+
+    @property
+    def sample_rate(self) -> int:
+        """Hz of the encoded audio."""
+        return self._origin().label.sample_rate
+
+    @property
+    def chars(self) -> int:
+        """Length of what is spoken."""
+        return self._origin().label.chars
+
+    @property
+    def audio_s(self) -> float:
+        """Seconds of audio so far; 0 as long as there is none."""
+        return self._origin().label.audio_s if self.first_at is not None else 0.0
+
+    @property
+    def route(self) -> str:
+        """See `Origin.route`."""
+        return self._origin().route
+
+    def on_close(self, hook: Callable[[], None]) -> None:
+        """Call `hook` once, when it is closed."""
+        self._on_close.append(hook)
+
+    async def start(self) -> None:
+        """Wait for the first bytes. Raises what went wrong before, so that every such failure has its own status."""
+        self._first = await anext(self)
+        self.first_at = self._clock.now()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next bytes, never empty."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        try:
+            return await self._pieces.__anext__()
+        except StopAsyncIteration:
+            self.outcome = "done"
+            raise
+        except Exception:
+            self.outcome = "failed"
+            raise
+
+    async def aclose(self) -> None:
+        """Leave the queue, free the slot, the file, the encoder, where no one else needs them. Safe more than once."""
+        hooks, self._on_close = self._on_close, []
+        for hook in hooks:
+            hook()
+        await self._pieces.aclose()

@@ -1,0 +1,99 @@
+"""Everything put together from settings: the one place that knows which parts there are."""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+from backends.registry import resolve
+from cache.cache import Cache, Troubles
+from cache.store import Store
+from core.clock import Clock, SystemClock
+from core.events import Events
+from core.settings import PROJECT, CacheSettings, PoolSettings, Settings
+from pool.memory import open_memory
+from pool.notebook import Notebook
+from pool.pool import Pool
+from pool.process import WorkerSpec
+from scheduler.admission import Limits
+from scheduler.autoscaler import ColdPool
+from scheduler.messages import CPU
+from scheduler.scheduler import Scheduler
+from scheduler.watchdog import Patience
+from synthesis.order import learn_rules
+from synthesis.stream import AudioStream
+from synthesis.synthesizer import Synthesizer
+
+
+def _limits(settings: PoolSettings) -> Limits:
+    return Limits(settings.max_queue_length, settings.max_queue_seconds, settings.deadline_seconds)
+
+
+def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
+    return ColdPool(
+        size=settings.cold_pool_size,
+        idle_s=settings.cold_worker_idle_timeout,
+        stagger_s=settings.cold_worker_idle_stagger,
+        interval_s=settings.cold_pool_manager_interval,
+        safety=settings.hot_queue_safety_factor,
+        streams=settings.stream_on_cold,
+        hot_idle_s=settings.hot_idle_timeout,
+        least_bytes=int((settings.min_cold_ram_gb if device == CPU else settings.min_cold_vram_gb) * 2**30),
+    )
+
+
+def _cache(settings: CacheSettings, events: Events, threads: Executor) -> Cache[AudioStream] | None:
+    if not settings.cache_ttl_minutes:
+        return None
+    learn_rules()
+    troubles = Troubles(events)
+    store = Store(
+        PROJECT / settings.audio_cache_dir,
+        ttl_s=settings.cache_ttl_minutes * 60,
+        max_bytes=settings.cache_max_bytes,
+        on_trouble=troubles,
+    )
+    return Cache(store, troubles, threads=threads, label=lambda stream: stream.label)
+
+
+@asynccontextmanager
+async def open_synthesizer(
+    settings: Settings, events: Events, *, clock: Clock | None = None
+) -> AsyncIterator[Synthesizer]:
+    """Compose everything and start loading; returns before the model is there. Ends all workers on the way out."""
+    clock = clock or SystemClock()
+    backend = resolve(settings.pool.tts_backend)
+    spec = WorkerSpec(backend, settings.options(backend))
+    memory, device = open_memory(on_gpu=settings.pool.tts_device == "gpu")
+    name = re.sub(r"\W+", "-", backend)
+    notebook = Notebook(PROJECT / settings.pool.state_dir / f"{name}.json", events)
+    limits = _limits(settings.pool)
+    scheduler = Scheduler(
+        lead_s=settings.pool.stream_lead_s,
+        limits=limits,
+        cold=_cold_pool(settings.pool, device),
+        device=device,
+        patience=Patience(task_s=settings.pool.hang_seconds),
+        learned=notebook.read(),
+    )
+    pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory)
+    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads:
+        cache = _cache(settings.cache, events, threads)
+        synthesizer = Synthesizer(
+            settings, pool, cache, backend=backend, limits=limits, clock=clock, events=events, threads=threads
+        )
+        events.server_started(backend=backend)
+        pool.open()
+        chores = {asyncio.create_task(notebook.keep(lambda: scheduler.learned))}
+        if cache:
+            chores.add(asyncio.create_task(cache.sweep()))
+        try:
+            yield synthesizer
+        finally:
+            for chore in chores:
+                chore.cancel()
+            await synthesizer.stop()
+            await asyncio.wait(chores)
+            notebook.write(scheduler.learned)

@@ -1,0 +1,62 @@
+"""A request with all its names resolved: what exactly is to be spoken, and what it is called in the cache."""
+
+from collections.abc import Hashable
+from dataclasses import asdict, dataclass
+from functools import cache
+
+from audio.formats import CONTAINERS, default_rate
+from cache.key import key_of, version_of
+from core.settings import PROJECT
+from core.speech import Reference, SpeechRequest, Traits
+
+RULES = ("text", "audio", "synthesis", "backends")
+"""Rooms whose files decide, beside the model, how a text sounds."""
+
+LEAST_CHARS_PER_S = 3
+"""Nobody speaks slower than this at speed 1, in any language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """voice, language: as resolved. traits: of the engine that will speak. is_admitted: see `JobSpec`."""
+
+    request: SpeechRequest
+    voice: Reference
+    language: str
+    traits: Traits
+    is_admitted: bool = False
+
+    def key(self) -> str:
+        """The same for two requests that sound the same, byte for byte."""
+        request, traits = self.request, self.traits
+        facts = {
+            "rules": learn_rules(),
+            "backend": traits.backend,
+            "revision": traits.revision,
+            "voice": self.voice.key,
+            "language": self.language,
+            "text": request.text,
+            "format": request.format.value,
+            # Of these the whole file states its size; of the others a stream has the same bytes.
+            "streamed": request.streamed and not CONTAINERS[request.format].is_streamed,
+            "sample_rate": request.sample_rate or default_rate(request.format, traits.sample_rate),
+            "speed": request.speed,
+            "params": asdict(request.params),
+            "seed": request.seed,
+        }
+        return key_of(facts)
+
+    def flight(self, key: str, lead_s: float) -> Hashable:
+        """The same for those who can hear one answer together while it is made.
+
+        Not those who are given up at other times; nor where one is only served as fast as it plays.
+        lead_s: how far ahead of that it is served.
+        """
+        is_held = self.request.paced and len(self.request.text) > lead_s * LEAST_CHARS_PER_S * self.request.speed
+        return key, self.request.max_wait_s, is_held
+
+
+@cache
+def learn_rules() -> str:
+    """Their version. The first call reads them all, which takes some milliseconds."""
+    return version_of(PROJECT / room for room in RULES)

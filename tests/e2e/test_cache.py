@@ -1,0 +1,277 @@
+"""The cache over HTTP: what is heard again, what is shared, and what leaves no trace."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from harness.server import Server, running_server, until
+
+TEXT = "slow " * 20
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("answers")
+
+
+@pytest.fixture(scope="module")
+def cached(tmp_path_factory, folder) -> Iterator[Server]:
+    settings = {"CACHE_TTL_MINUTES": "10", "AUDIO_CACHE_DIR": str(folder / "cache")}
+    with running_server(tmp_path_factory.mktemp("cached"), TTS_BACKEND="tone_backend:make", **settings) as server:
+        yield server
+
+
+@pytest.fixture
+def clean(cached, folder) -> Iterator[Server]:
+    """A server that has kept nothing."""
+    for path in files(folder):
+        path.unlink()
+    yield cached
+    cached.wait_until_idle()
+
+
+def files(folder: Path) -> list[Path]:
+    return list((folder / "cache").iterdir()) if (folder / "cache").exists() else []
+
+
+def tasks(server: Server) -> int:
+    """How many utterances were spoken."""
+    return sum(worker["jobs"] for worker in server.health()["workers"])
+
+
+def told(answer: httpx.Response) -> tuple[str, str]:
+    return answer.headers["x-cache"], answer.headers["x-route"]
+
+
+def kept(server: Server, folder: Path, count: int = 1) -> None:
+    """Wait until so many answers are on disk: they are written behind the last byte that leaves."""
+    until(lambda: len([path for path in files(folder) if path.suffix == ".audio"]) == count, 5)
+
+
+@pytest.mark.parametrize("format", ["mp3", "opus", "aac", "flac", "wav", "pcm"])
+def test_the_same_request_again_is_the_same_bytes_at_once_with_its_length(clean, folder, format):
+    first = clean.speak(TEXT, response_format=format)
+    assert told(first) == ("MISS", "HOT")
+    assert "etag" not in first.headers
+    kept(clean, folder)
+    before = tasks(clean)
+    again = clean.speak(TEXT, response_format=format, voice="ALLOY ")
+    assert told(again) == ("HIT", "CACHE")
+    assert again.content == first.content
+    assert int(again.headers["content-length"]) == len(first.content)
+    for name in ("content-type", "x-sample-rate"):
+        assert again.headers[name] == first.headers[name]
+    assert tasks(clean) == before
+
+
+def test_an_answer_that_was_streamed_is_a_hit_for_one_that_is_whole_and_the_other_way_round(clean, folder):
+    streamed = clean.speak(TEXT, stream=True)
+    kept(clean, folder)
+    whole = clean.speak(TEXT, stream=False)
+    assert (told(streamed)[0], told(whole)[0]) == ("MISS", "HIT")
+    assert whole.content == streamed.content
+    assert clean.speak(TEXT, stream=True).content == streamed.content
+
+
+def test_events_are_made_of_the_same_answer(clean, folder):
+    plain = clean.speak(TEXT)
+    kept(clean, folder)
+    events = clean.speak(TEXT, stream_format="sse")
+    assert told(events) == ("HIT", "CACHE")
+    assert "etag" not in events.headers
+    fresh = clean.speak(TEXT, stream_format="sse", cache=False)
+    assert told(fresh)[0] == "BYPASS"
+    usages = [json.loads(each.text.strip().rsplit("data: ", 1)[1])["usage"] for each in (events, fresh)]
+    assert usages[0] == usages[1]
+    assert len(plain.content) > 0
+
+
+def test_who_has_it_already_is_told_so(clean, folder):
+    clean.speak(TEXT)
+    kept(clean, folder)
+    hit = clean.speak(TEXT)
+    body = {"input": TEXT}
+    for tag in (hit.headers["etag"], f'"other", {hit.headers["etag"]}', "*", f"W/{hit.headers['etag']}"):
+        answer = clean.http.post("/v1/audio/speech", json=body, headers={"If-None-Match": tag})
+        assert (answer.status_code, answer.content) == (304, b"")
+        assert answer.headers["etag"] == hit.headers["etag"]
+    answer = clean.http.post("/v1/audio/speech", json=body, headers={"If-None-Match": '"other"'})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "headers"),
+    [
+        pytest.param({"cache": False}, {}, id="JSON false"),
+        pytest.param({"cache": 0}, {}, id="JSON 0"),
+        pytest.param({}, {"Cache-Control": "no-cache"}, id="no-cache"),
+        pytest.param({}, {"Cache-Control": "max-age=0, No-Store"}, id="no-store among others"),
+    ],
+)
+def test_who_opts_out_is_neither_served_from_disk_nor_kept(clean, folder, fields, headers):
+    for _ in range(2):
+        answer = clean.http.post("/v1/audio/speech", json={"input": TEXT, **fields}, headers=headers)
+        assert told(answer) == ("BYPASS", "HOT")
+    assert files(folder) == []
+    kept_one = clean.speak(TEXT)
+    kept(clean, folder)
+    before = files(folder)[0].stat()
+    clean.http.post("/v1/audio/speech", json={"input": TEXT, **fields}, headers=headers)
+    after = files(folder)[0].stat()
+    assert (after.st_mtime_ns, after.st_atime_ns) == (before.st_mtime_ns, before.st_atime_ns)
+    assert kept_one.status_code == 200
+
+
+@pytest.mark.parametrize("value", ["0", "false", "no", "off"])
+@pytest.mark.parametrize("kind", ["form", "multipart"])
+def test_a_form_opts_out_too(clean, folder, value, kind):
+    fields = {"input": "one", "cache": value}
+    body = {"data": fields} if kind == "form" else {"files": {name: (None, each) for name, each in fields.items()}}
+    assert told(clean.http.post("/v1/audio/speech", **body))[0] == "BYPASS"
+    assert files(folder) == []
+
+
+def test_the_path_that_only_streams_never_touches_the_cache(clean, folder):
+    for _ in range(2):
+        assert told(clean.speak(TEXT, "/v1/audio/speech/stream")) == ("BYPASS", "HOT")
+    assert files(folder) == []
+
+
+@pytest.mark.parametrize("fields", [{"voice": "nova"}, {"speed": 2}, {"response_format": "pcm"}, {"seed": 7}])
+def test_another_request_is_another_answer(clean, folder, fields):
+    clean.speak(TEXT)
+    kept(clean, folder)
+    assert told(clean.speak(TEXT, **fields))[0] == "MISS"
+
+
+def test_eight_at_once_are_spoken_once_whether_they_stream_or_not(clean, folder):
+    before = tasks(clean)
+    alone = clean.speak(TEXT, cache=False).content
+    once = tasks(clean) - before
+
+    def ask(number: int) -> httpx.Response:
+        return clean.speak(TEXT, stream=bool(number % 2), **({"stream_format": "sse"} if number == 7 else {}))
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(ask, range(8)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert {answer.content for answer in answers[:7]} == {alone}
+    assert tasks(clean) - before == 2 * once
+    kept(clean, folder)
+
+
+@pytest.mark.parametrize("moment", ["before any sound", "in mid-stream"])
+def test_the_others_get_their_audio_when_the_first_one_leaves(clean, folder, moment):
+    alone = clean.speak(TEXT, cache=False).content
+    before = tasks(clean)
+
+    async def scene() -> bytes:
+        async with httpx.AsyncClient(base_url=clean.url, timeout=30) as http:
+            body = {"input": TEXT}
+            async with http.stream("POST", "/v1/audio/speech", json=body) as first:
+                if moment == "in mid-stream":
+                    await anext(first.aiter_raw())
+                other = asyncio.create_task(http.post("/v1/audio/speech", json=body))
+                await asyncio.sleep(0.1)
+            return (await other).content
+
+    assert asyncio.run(scene()) == alone
+    kept(clean, folder)
+    assert tasks(clean) > before
+
+
+def test_when_all_leave_the_slots_are_free_and_nothing_is_kept(clean, folder):
+    text = "slow " * 400
+    gone = threading.Event()
+
+    def ask(_: int) -> None:
+        with httpx.stream("POST", f"{clean.url}/v1/audio/speech", json={"input": text}, timeout=30) as answer:
+            next(answer.iter_raw())
+            gone.wait(10)
+
+    with ThreadPoolExecutor(3) as threads:
+        asking = [threads.submit(ask, number) for number in range(3)]
+        until(lambda: clean.health()["metrics"]["in_flight"] == 3)
+        gone.set()
+        for each in asking:
+            each.result()
+    assert clean.wait_until_idle() < 1
+    assert files(folder) == []
+
+
+def test_an_error_is_told_to_all_who_share_it_and_not_kept(clean, folder):
+    with ThreadPoolExecutor(3) as threads:
+        answers = list(threads.map(lambda _: clean.speak("raise it"), range(3)))
+    assert {answer.status_code for answer in answers} == {500}
+    assert files(folder) == []
+
+
+def test_health_tells_what_the_cache_did(clean, folder):
+    before = clean.health()["cache"]
+    clean.speak(TEXT)
+    kept(clean, folder)
+    clean.speak(TEXT)
+    after = clean.health()["cache"]
+    assert after["hits"] - before["hits"] == 1
+    assert after["misses"] - before["misses"] == 1
+    assert after["troubles"] == before["troubles"]
+
+
+def test_a_file_that_was_spoiled_is_spoken_again_and_told_once(clean, folder):
+    whole = clean.speak(TEXT, response_format="pcm").content
+    kept(clean, folder)
+    (path,) = files(folder)
+    path.write_bytes(path.read_bytes()[:-100])
+    again = clean.speak(TEXT, response_format="pcm")
+    assert told(again)[0] == "MISS"
+    assert again.content == whole
+    assert clean.health()["cache"]["troubles"] >= 1
+    assert clean.log.read_text().count("cache failed") == 1
+
+
+def test_without_a_cache_it_is_told_and_nothing_is_written(tmp_path):
+    settings = {"CACHE_TTL_MINUTES": "0", "AUDIO_CACHE_DIR": str(tmp_path / "cache")}
+    with running_server(tmp_path, TTS_BACKEND="tone_backend:make", **settings) as server:
+        for _ in range(2):
+            assert told(server.speak("one two")) == ("DISABLED", "HOT")
+        assert server.health()["cache"] is None
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_folder_that_cannot_be_used_costs_nothing_but_the_cache(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    settings = {"CACHE_TTL_MINUTES": "10", "AUDIO_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    with running_server(tmp_path, TTS_BACKEND="tone_backend:make", **settings) as server:
+        for _ in range(3):
+            answer = server.speak("one two")
+            assert (answer.status_code, told(answer)[0]) == (200, "MISS")
+        assert server.health()["cache"]["troubles"] >= 1
+
+
+def test_a_server_killed_while_it_writes_leaves_nothing_that_the_next_one_serves(tmp_path):
+    settings = {"CACHE_TTL_MINUTES": "10", "AUDIO_CACHE_DIR": str(tmp_path / "cache")}
+    fields = {"response_format": "wav"}
+    with running_server(tmp_path, TTS_BACKEND="tone_backend:make", **settings) as server:
+        whole = server.speak("one " * 2000, **fields, cache=False).content
+        for number in range(6):
+            threading.Thread(target=_ask_in_vain, args=(server, number)).start()
+        until(lambda: any((tmp_path / "cache").glob("*")) if (tmp_path / "cache").exists() else False, 20)
+        server.process.kill()
+        server.process.wait()
+    with running_server(tmp_path, TTS_BACKEND="tone_backend:make", **settings) as server:
+        for number in range(6):
+            answer = server.speak("one " * 2000, **fields, seed=number)
+            assert answer.content == whole
+
+
+def _ask_in_vain(server: Server, seed: int) -> None:
+    body = {"input": "one " * 2000, "response_format": "wav", "seed": seed}
+    with suppress(httpx.TransportError):
+        httpx.post(f"{server.url}/v1/audio/speech", json=body)
