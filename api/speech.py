@@ -1,6 +1,7 @@
 """The answer to a request for speech: one pure-ASGI response that watches its client to the last byte."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -65,6 +66,7 @@ class SpeechResponse(Response):
         self._synthesizer = synthesizer
         self._asked = asked
         self._send_timeout_s = send_timeout_s
+        self._unsent: deque[Message] = deque()
         self._has_started = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,15 +104,15 @@ class SpeechResponse(Response):
     async def _send_answer(self, answer: Answer, scope: Scope, send: Send) -> None:
         if answer.etag and not self._asked.is_sse and _has(scope, answer.etag):
             answer.outcome = "done"
-            await self._start(answer, send, status=304)
+            self._begin(answer, status=304)
             await self._send(send, b"", more=False)
-        elif self._asked.speech.streamed or (answer.length is not None and not self._asked.is_sse):
-            await self._send_stream(answer, send)
-        else:
-            await self._send_whole(answer, send)
+            return
+        length = None if self._asked.is_sse else answer.length
+        is_whole = not self._asked.speech.streamed if length is None else length <= PIECE_BYTES
+        await (self._send_whole if is_whole else self._send_stream)(answer, send)
 
     async def _send_stream(self, answer: Answer, send: Send) -> None:
-        await self._start(answer, send, length=None if self._asked.is_sse else answer.length)
+        self._begin(answer, length=None if self._asked.is_sse else answer.length)
         async for part in _events(answer) if self._asked.is_sse else answer:
             await self._send(send, part, more=True)
         await self._send(send, b"", more=False)
@@ -119,13 +121,17 @@ class SpeechResponse(Response):
         body = b"".join([data async for data in answer])
         if self._asked.is_sse:
             body = b"".join([*sse.delta(body), sse.done(answer)])
-        await self._start(answer, send, length=len(body))
+        self._begin(answer, length=len(body))
+        if len(body) <= PIECE_BYTES:
+            await self._send(send, body, more=False)
+            return
         # Piece by piece, for only then is it seen whether the client reads: the memory is its own until it has.
         for start in range(0, len(body), PIECE_BYTES):
             await self._send(send, body[start : start + PIECE_BYTES], more=True)
         await self._send(send, b"", more=False)
 
-    async def _start(self, answer: Answer, send: Send, *, length: int | None = None, status: int = 200) -> None:
+    def _begin(self, answer: Answer, *, length: int | None = None, status: int = 200) -> None:
+        """Write the status line and headers, which leave with the first bytes."""
         headers = {
             "content-type": sse.MIME if self._asked.is_sse else answer.mime,
             "cache-control": "no-store",
@@ -140,17 +146,16 @@ class SpeechResponse(Response):
         elif status == 200:
             headers["x-accel-buffering"] = "no"
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-        self._has_started = True
-        await self._send_message(send, {"type": "http.response.start", "status": status, "headers": raw})
+        self._unsent.append({"type": "http.response.start", "status": status, "headers": raw})
 
     async def _send(self, send: Send, body: bytes, *, more: bool) -> None:
-        await self._send_message(send, {"type": "http.response.body", "body": body, "more_body": more})
-
-    async def _send_message(self, send: Send, message: Message) -> None:
         """Raises TimeoutError where the client does not take it."""
+        self._unsent.append({"type": "http.response.body", "body": body, "more_body": more})
         # Not wait_for: before Python 3.12 it swallows a cancellation that comes just as the client has taken a piece.
         async with asyncio.timeout(self._send_timeout_s):
-            await send(message)
+            while self._unsent:
+                self._has_started = True
+                await send(self._unsent.popleft())
 
 
 async def _events(answer: Answer) -> AsyncIterator[bytes]:

@@ -1,11 +1,13 @@
 """Prints one line a figure: what was measured, the server's median, what it is held against, and the limit."""
 
 import argparse
+import asyncio
 import statistics
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -14,7 +16,8 @@ import psutil
 from bench.bare import Bare, side_by_side
 from bench.crew import round_trip_ms, spawn_to_sound_s
 from bench.ear import dry_s, first_sound_s, read
-from tests.harness.server import Server, running_server
+from bench.hits import answer_time, hit_times, request_bytes
+from tests.harness.server import Server, running_server, until
 
 HUNDRED_CHARS = (
     "The garden behind the old house is open to everyone who likes to sit and read there on warm summer days.",
@@ -151,6 +154,39 @@ def second_worker(server: Server, bare: Bare, runs: int) -> None:
     print_line("answers of a hot and a cold worker / of the hot one alone", f"{gain:.2f}", "1.5", gain >= 1.5)
 
 
+def cache(server: Server, bare: Bare, runs: int) -> None:
+    """Hits over connections that stay open, and what looking and keeping cost an answer that is made anew."""
+    with tempfile.TemporaryDirectory() as folder, fast_server(Path(folder)) as fast:
+        fields = {"input": PARAGRAPH, "voice": "nova"}
+        fast.speak(PARAGRAPH, voice="nova")
+        until(lambda: fast.speak(PARAGRAPH, voice="nova").headers["x-cache"] == "HIT")
+        times, rate = asyncio.run(hit_times(fast.port, request_bytes(fields), connections=8, each=runs * 50))
+        median_ms = statistics.median(times) * 1000
+        print_line(
+            f"an answer from the cache, 8 connections ({rate:.0f} a second)",
+            f"{median_ms:.2f} ms",
+            "3 ms",
+            median_ms <= 3,
+        )
+        seeds = count()
+
+        def made(*, cached: bool) -> float:
+            fields = {"input": BUSY, "seed": next(seeds), "cache": cached}
+            return asyncio.run(answer_time(fast.port, request_bytes({**fields, "response_format": "wav"})))
+
+        ours, theirs = alternate(runs * 10, lambda: made(cached=True), lambda: made(cached=False))
+        extra_ms = (statistics.median(ours) - statistics.median(theirs)) * 1000
+        print_line("what the cache adds to an answer that is made", f"{extra_ms:.2f} ms", "2 ms", extra_ms <= 2)
+
+
+@contextmanager
+def fast_server(folder: Path) -> Iterator[Server]:
+    """With a cache, and an engine that takes no time: what is measured is everything else."""
+    settings = {"TTS_BACKEND": "tone_backend:make", "CACHE_TTL_MINUTES": "60", "AUDIO_CACHE_DIR": str(folder / "cache")}
+    with running_server(folder, **settings) as server:
+        yield server
+
+
 FIGURES = {
     "first-sound": first_sound_alone,
     "busy": first_sound_busy,
@@ -160,6 +196,7 @@ FIGURES = {
     "round-trip": round_trip,
     "start": start,
     "second-worker": second_worker,
+    "cache": cache,
 }
 
 

@@ -36,8 +36,8 @@ class Connection:
 def request_bytes(fields: Mapping[str, Any]) -> bytes:
     """A request for speech, whole."""
     body = json.dumps(fields).encode()
-    head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    return head.encode() + b"\r\n\r\n" + body
+    lines = ("POST /v1/audio/speech HTTP/1.1", "Host: localhost", "Content-Type: application/json")
+    return "\r\n".join((*lines, f"Content-Length: {len(body)}", "", "")).encode() + body
 
 
 async def hit_times(port: int, request: bytes, *, connections: int, each: int) -> tuple[list[float], float]:
@@ -53,3 +53,11 @@ async def hit_times(port: int, request: bytes, *, connections: int, each: int) -
     for connection in opened:
         connection.close()
     return [seconds for some in times for seconds in some], connections * each / took_s
+
+
+async def answer_time(port: int, request: bytes) -> float:
+    """Seconds of one answer whose length is known."""
+    connection = await Connection.open(port)
+    seconds, _ = await connection.ask(request)
+    connection.close()
+    return seconds

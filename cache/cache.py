@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Generic, ParamSpec, TypeVar
 
+from cache.recent import Recent
 from cache.single_flight import Listener, Recording, Source
 from cache.store import Hit, Label, Store, Usage
 from core.events import Events
@@ -17,6 +19,8 @@ MAX_ANSWER_BYTES = 64 * 2**20
 """Largest answer that is kept: it is held in memory until it is whole."""
 
 S = TypeVar("S", bound=Source)
+T = TypeVar("T")
+Args = ParamSpec("Args")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class Cache(Generic[S]):
     def __init__(self, store: Store, troubles: Troubles, *, threads: Executor, label: Callable[[S], Label]) -> None:
         """troubles: whom the store tells them. threads: where it blocks. label: of an answer, once it is whole."""
         self._store = store
+        self._recent = Recent(store)
         self._troubles = troubles
         self._threads = threads
         self._label = label
@@ -67,9 +72,16 @@ class Cache(Generic[S]):
         return CacheView(self._store.usage, self._hits, self._shared, self._misses, self._troubles.count)
 
     async def find(self, key: str) -> Hit | None:
-        """The whole answer of a key, from disk; close it."""
-        hit = await asyncio.get_running_loop().run_in_executor(self._threads, self._store.get, key)
-        self._hits += hit is not None
+        """The whole answer of a key; close it."""
+        hit = self._recent.get(key)
+        if hit is None:
+            hit = await self._in_thread(self._store.get, key)
+            if hit is None:
+                return None
+            self._recent.add(key, hit)
+        elif self._recent.wants_touch(key):
+            await self._in_thread(self._store.touch, key, hit.stamp)
+        self._hits += 1
         return hit
 
     def join(self, flight: Hashable) -> Listener[S] | None:
@@ -84,8 +96,7 @@ class Cache(Generic[S]):
         """Listen to an answer that begins now, by `open`, and is kept under its key. Others may join the flight."""
 
         async def keep(source: S, pieces: list[bytes]) -> None:
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._threads, self._store.put, key, self._label(source), pieces)
+            await self._in_thread(self._store.put, key, self._label(source), pieces)
 
         def land(recording: Recording[S]) -> None:
             del self._flights[flight]
@@ -99,8 +110,11 @@ class Cache(Generic[S]):
     async def sweep(self) -> None:
         """Remove what is too old or too much, again and again, until this is cancelled."""
         while True:
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._store.sweep)
+            await self._in_thread(self._store.sweep)
             await asyncio.sleep(SWEEP_INTERVAL_S)
+
+    async def _in_thread(self, call: Callable[Args, T], *args: Args.args, **kwargs: Args.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **kwargs))
 
     async def close(self) -> None:
         """Wait for what is being made, which has been told to end, and for what is being written."""

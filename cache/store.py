@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -67,16 +67,27 @@ class Usage:
     bytes: int = 0
 
 
-class Hit:
-    """An answer that was found. `pieces` can be read once; close it in any case."""
+Stamp: TypeAlias = tuple[int, int, int]
+"""What tells a file from another one of its name: inode, time of writing in ns, size."""
 
-    def __init__(self, head: _Head, pieces: list[bytes], file: BinaryIO | None) -> None:
+
+class Hit:
+    """An answer that was found. Its pieces can be read once; close it in any case."""
+
+    def __init__(self, head: _Head, stamp: Stamp, pieces: list[bytes], file: BinaryIO | None) -> None:
         """pieces: all of it, where file is None; else `file` stands at its beginning."""
         self.label: Label = head
         self.size = head.size
         self.digest = head.digest
+        self.stamp = stamp
+        self._head = head
+        self._all = pieces
         self._pieces = iter(pieces)
         self._file = file
+
+    def again(self) -> "Hit":
+        """The same, to be read by another one. Only where it is at hand."""
+        return Hit(self._head, self.stamp, self._all, None)
 
     @property
     def is_at_hand(self) -> bool:
@@ -125,17 +136,33 @@ class Store:
             return None
         hit = None
         try:
-            made_ns = os.fstat(file.fileno()).st_mtime_ns
-            if time.time() - made_ns / 1e9 <= self._ttl_s:
-                hit = self._opened(file)
-                os.utime(path, ns=(time.time_ns(), made_ns))
+            stamp = _stamp(os.fstat(file.fileno()))
+            if self._is_young(stamp):
+                hit = self._opened(file, stamp)
+                self.touch(key, stamp)
         except (OSError, ValueError) as error:
             self._on_trouble(place_of(error))
         if hit is None or hit.is_at_hand:
             file.close()
         return hit
 
-    def _opened(self, file: BinaryIO) -> Hit:
+    def stamp(self, key: str) -> Stamp | None:
+        """Of the file of a key, as it is now; None where it is gone or too old. Reads nothing of it."""
+        try:
+            stamp = _stamp(os.stat(self._path(key), follow_symlinks=False))
+        except OSError:
+            return None
+        return stamp if self._is_young(stamp) else None
+
+    def touch(self, key: str, stamp: Stamp) -> None:
+        """It is used now, and not younger for it."""
+        with suppress(OSError):
+            os.utime(self._path(key), ns=(time.time_ns(), stamp[1]))
+
+    def _is_young(self, stamp: Stamp) -> bool:
+        return time.time() - stamp[1] / 1e9 <= self._ttl_s
+
+    def _opened(self, file: BinaryIO, stamp: Stamp) -> Hit:
         """What an open file holds. Raises ValueError where that is not what was written."""
         if file.read(len(MAGIC)) != MAGIC:
             raise ValueError("This is no answer.")
@@ -150,9 +177,9 @@ class Store:
         if (size, digest.hexdigest()) != (head.size, head.digest):
             raise ValueError("This answer is damaged.")
         if size <= SMALL_BYTES:
-            return Hit(head, pieces, None)
+            return Hit(head, stamp, pieces, None)
         file.seek(begin)
-        return Hit(head, [], file)
+        return Hit(head, stamp, [], file)
 
     def put(self, key: str, label: Label, pieces: Iterable[bytes]) -> bool:
         """Keep an answer; whether it is kept. One that is larger than the whole cache is not."""
@@ -229,6 +256,10 @@ class _File:
     size: int
     made_at: float
     used_at: float
+
+
+def _stamp(stat: os.stat_result) -> Stamp:
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
 def _digest(label: Label) -> "hashlib.blake2b":

@@ -1,16 +1,18 @@
 """A request with all its names resolved: what exactly is to be spoken, and what it is called in the cache."""
 
 from collections.abc import Hashable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 
 from audio.formats import CONTAINERS, default_rate
 from cache.key import key_of, version_of
 from core.settings import PROJECT
-from core.speech import Reference, SpeechRequest, Traits
+from core.speech import Params, Reference, SpeechRequest, Traits
 
 RULES = ("text", "audio", "synthesis", "backends")
 """Rooms whose files decide, beside the model, how a text sounds."""
+
+PARAMS = tuple(field.name for field in fields(Params))
 
 LEAST_CHARS_PER_S = 3
 """Nobody speaks slower than this at speed 1, in any language."""
@@ -18,12 +20,16 @@ LEAST_CHARS_PER_S = 3
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """voice, language: as resolved. traits: of the engine that will speak. is_admitted: see `JobSpec`."""
+    """voice: as resolved. language: as asked for, None where the text is to tell, or else default_language.
+
+    traits: of the engine that will speak. is_admitted: see `JobSpec`.
+    """
 
     request: SpeechRequest
     voice: Reference
-    language: str
+    language: str | None
     traits: Traits
+    default_language: str = "en"
     is_admitted: bool = False
 
     def key(self) -> str:
@@ -34,14 +40,14 @@ class Order:
             "backend": traits.backend,
             "revision": traits.revision,
             "voice": self.voice.key,
-            "language": self.language,
+            "language": self.language or f"as told, or {self.default_language}",
             "text": request.text,
             "format": request.format.value,
             # Of these the whole file states its size; of the others a stream has the same bytes.
             "streamed": request.streamed and not CONTAINERS[request.format].is_streamed,
             "sample_rate": request.sample_rate or default_rate(request.format, traits.sample_rate),
             "speed": request.speed,
-            "params": asdict(request.params),
+            "params": {name: getattr(request.params, name) for name in PARAMS},
             "seed": request.seed,
         }
         return key_of(facts)

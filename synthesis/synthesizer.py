@@ -15,6 +15,7 @@ from core.errors import (
     DeadlineExceeded,
     InvalidValue,
     Overloaded,
+    SpeechError,
     Unavailable,
     UnsupportedLanguage,
 )
@@ -124,8 +125,8 @@ class Synthesizer:
                 f"The {traits.backend} backend cannot clone voices; coqui, voxcpm and voxcpm-vllm can (TTS_BACKEND).",
                 param="custom_voice_file",
             )
-        language = self._language(request, voice, traits)
-        order = Order(request, Reference(voice.id), language, traits, is_admitted)
+        language = self._asked_language(request, voice, traits)
+        order = Order(request, Reference(voice.id), language, traits, self._default_language, is_admitted)
         began = self._clock.now()
         self._in_flight += 1
         answer = None
@@ -134,7 +135,8 @@ class Synthesizer:
             await answer.start()
         except BaseException as error:
             self._in_flight -= 1
-            self._tell(request, _outcome(error), began)
+            if not isinstance(error, SpeechError) or error.status >= 500:  # what cannot be done never began
+                self._tell(request, _outcome(error), began)
             if answer:
                 await answer.aclose()
             raise
@@ -197,7 +199,7 @@ class Synthesizer:
     async def _open(self, order: Order) -> AudioStream:
         """Plan, and join the queue. Raises Overloaded, InvalidValue, Unavailable."""
         request, traits = order.request, order.traits
-        utterances = await self._plan(request.text, order.language, traits)
+        utterances = await self._plan(request.text, self._language(order), traits)
         low, high = traits.native_speed
         native_speed = min(max(request.speed, low), high)
         tempo = request.speed / native_speed
@@ -243,15 +245,26 @@ class Synthesizer:
             wall_s=self._clock.now() - began,
         )
 
-    def _language(self, request: SpeechRequest, voice: Voice, traits: Traits) -> str:
-        known = {*traits.languages, *traits.missing}
-        if request.language is not None:
+    def _asked_language(self, request: SpeechRequest, voice: Voice, traits: Traits) -> str | None:
+        """As a request or its voice names it; None where the text is to tell. Raises UnsupportedLanguage."""
+        if request.language is None:
+            language = voice.language
+        else:
             try:
                 language = canonical(request.language)
             except ValueError as error:
                 raise UnsupportedLanguage(str(error)) from None
-        else:
-            language = voice.language or detect(request.text, languages=known, default=self._default_language)
+        return language and self._spoken(language, traits)
+
+    def _language(self, order: Order) -> str:
+        """The language that will be spoken. Raises UnsupportedLanguage."""
+        if order.language is not None:
+            return order.language
+        known = {*order.traits.languages, *order.traits.missing}
+        return self._spoken(detect(order.request.text, languages=known, default=order.default_language), order.traits)
+
+    @staticmethod
+    def _spoken(language: str, traits: Traits) -> str:
         if language in traits.missing:
             raise UnsupportedLanguage(traits.missing[language])
         if language not in traits.languages:

@@ -12,6 +12,8 @@ _LOG = logging.getLogger("uttera_tts")
 
 def set_up(*, debug: bool) -> None:
     """Send this process's lines to standard error. debug: more of them."""
+    # No line shows them, and each of them is looked up for every line.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
     root = logging.getLogger()

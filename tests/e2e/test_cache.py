@@ -13,7 +13,7 @@ import pytest
 
 from harness.server import Server, running_server, until
 
-TEXT = "slow " * 20
+TEXT = "slow " * 8
 
 
 @pytest.fixture(scope="module")
