@@ -1,0 +1,88 @@
+"""A recording that somebody sent, to samples: by its content, bounded, and without a look at anything else."""
+
+import io
+from collections.abc import Iterator
+from typing import NoReturn
+
+import av
+import numpy as np
+from av import AudioFrame
+from av.audio.resampler import AudioResampler
+from av.container import InputContainer
+from av.error import FFmpegError
+
+from core.speech import Samples
+
+DEMUXERS = ("wav", "flac", "mp3", "ogg", "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "aac")
+"""What a recording may come in, by FFmpeg's names. Its others include playlists, which open further files."""
+
+MAX_CHANNELS = 8
+
+
+class Undecodable(ValueError):
+    """These bytes are no recording that can be read."""
+
+
+class TooLong(ValueError):
+    """It goes on beyond the seconds that were asked for; the rest was not decoded."""
+
+
+def decode(data: bytes, *, rate: int, max_s: float) -> Samples:
+    """Mono float32 at `rate` Hz of a wav, flac, mp3, ogg, m4a or webm file in memory.
+
+    Takes about 1 % of the recording's own length, of `max_s` seconds at most. Raises Undecodable, TooLong.
+    """
+    pieces: list[Samples] = []
+    count = 0
+    try:
+        with _opened(data) as container:
+            for piece in _decoded(container, rate):
+                pieces.append(piece)
+                count += len(piece)
+                if count > max_s * rate:
+                    raise TooLong(f"The recording is longer than {max_s:.0f} s.")
+    except (FFmpegError, IndexError, MemoryError, OverflowError) as error:
+        raise Undecodable("This is no recording that can be read.") from error
+    if not count:
+        raise Undecodable("This recording holds no sound.")
+    return np.concatenate(pieces)
+
+
+def kind_of(data: bytes) -> str:
+    """What such a file is usually called: wav, flac, mp3, ogg, m4a, webm or aac. Raises Undecodable."""
+    try:
+        with _opened(data) as container:
+            name = container.format.name
+    except FFmpegError as error:
+        raise Undecodable("This is no recording that can be read.") from error
+    return {"mov,mp4,m4a,3gp,3g2,mj2": "m4a", "matroska,webm": "webm"}.get(name, name)
+
+
+def _opened(data: bytes) -> InputContainer:
+    return av.open(
+        io.BytesIO(data),
+        "r",
+        container_options={"format_whitelist": ",".join(DEMUXERS), "protocol_whitelist": ""},
+        io_open=_refuse,  # a file that names another one
+    )
+
+
+def _refuse(url: str, flags: int, options: dict[str, str]) -> NoReturn:
+    raise PermissionError("A recording may not name another file.")
+
+
+def _decoded(container: InputContainer, rate: int) -> Iterator[Samples]:
+    """Pieces of the first track of sound."""
+    track = container.streams.audio[0]
+    if track.codec_context.channels > MAX_CHANNELS:
+        raise Undecodable(f"A recording may have {MAX_CHANNELS} channels at most.")
+    # FFmpeg's own way to one channel makes two equal ones louder by 3 dB, and clips them.
+    resampler = AudioResampler(format="fltp", rate=rate)
+    for frame in container.decode(track):
+        yield from (_mono(resampled) for resampled in resampler.resample(frame))
+    yield from (_mono(resampled) for resampled in resampler.resample(None))
+
+
+def _mono(frame: AudioFrame) -> Samples:
+    mixed: Samples = np.mean(frame.to_ndarray(), axis=0, dtype=np.float32)
+    return mixed
