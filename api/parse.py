@@ -56,9 +56,9 @@ async def parse_speech(request: Request, limits: ServerSettings, *, always_strea
     Raises InvalidValue or TooLarge; Starlette's ClientDisconnect where the client left before its end.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    has_sample = False
+    sample = None
     if kind == "multipart/form-data":
-        fields, has_sample = await _multipart(request, limits)
+        fields, sample = await _multipart(request, limits)
     else:
         fields = await _fields_alone(request, limits, is_form=kind == "application/x-www-form-urlencoded")
     body = _validated({name: value for name, value in fields.items() if value is not None})
@@ -68,7 +68,7 @@ async def parse_speech(request: Request, limits: ServerSettings, *, always_strea
         )
     # A client of HTTP/1.0 knows no chunks: it gets the whole answer and its length.
     can_stream = request.scope.get("http_version") != "1.0"
-    speech = _speech(body, has_sample, always_streamed, can_stream)
+    speech = _speech(body, sample, always_streamed, can_stream)
     speech = replace(
         speech,
         client=request.client.host if request.client else "",
@@ -96,7 +96,7 @@ def _max_wait_s(value: str | None) -> float | None:
     return seconds
 
 
-def _speech(body: SpeechBody, has_sample: bool, always_streamed: bool, can_stream: bool) -> SpeechRequest:
+def _speech(body: SpeechBody, sample: bytes | None, always_streamed: bool, can_stream: bool) -> SpeechRequest:
     format = body.response_format or (AudioFormat.WAV if always_streamed else AudioFormat.MP3)
     wants_stream = CONTAINERS[format].is_streamed if body.stream is None else body.stream
     sampling = ("temperature", "top_k", "top_p", "repetition_penalty", "length_penalty", "cfg_value")
@@ -111,7 +111,7 @@ def _speech(body: SpeechBody, has_sample: bool, always_streamed: bool, can_strea
         paced=can_stream and (always_streamed or bool(body.stream)),
         params=Params(**{name: getattr(body, name) for name in sampling}),
         seed=body.seed,
-        has_sample=has_sample,
+        sample=sample,
     )
 
 
@@ -180,8 +180,8 @@ class _InMemoryParser(MultiPartParser):
         return form
 
 
-async def _multipart(request: Request, limits: ServerSettings) -> tuple[Mapping[str, Any], bool]:
-    """The text fields, and whether a sample came with them; a browser sends a file field left empty without a name."""
+async def _multipart(request: Request, limits: ServerSettings) -> tuple[Mapping[str, Any], bytes | None]:
+    """The text fields, and the sample that came with them; a browser sends a file field left empty without a name."""
     charset = parse_options_header(request.headers["content-type"])[1].get(b"charset") or b"utf-8"
     if charset.strip().lower() not in _CHARSETS:
         raise InvalidValue("The form should be in UTF-8.")
@@ -194,7 +194,8 @@ async def _multipart(request: Request, limits: ServerSettings) -> tuple[Mapping[
         raise InvalidValue("The body is not a valid form in UTF-8.") from None
     try:
         files = [file for name in SAMPLE_FIELDS if isinstance(file := form.get(name), UploadFile)]
-        return _texts(form.multi_items()), any(file.filename or file.size for file in files)
+        samples = [await file.read() for file in files if file.filename or file.size]
+        return _texts(form.multi_items()), samples[0] if samples else None
     finally:
         await form.close()
 

@@ -55,7 +55,10 @@ class Backend(Protocol):
         """Read weights and warm up. device: "cpu" or "cuda:0". Raises BackendError with what the operator should do."""
 
     def prepare(self, reference: Reference) -> Any:
-        """What `speak` needs of a voice; called once a voice. Raises KeyError for a built-in voice that is unknown."""
+        """What `speak` needs of a voice; called once a voice. Raises KeyError for a built-in voice that is unknown.
+
+        A voice that is made from a recording has its `sample`; it comes only where `Traits.can_clone`.
+        """
 
     def speak(self, task: Task, voice: Any, stop: Stop) -> Iterator[Samples]:
         """Yield mono float32 at `Traits.sample_rate`; nothing at all where the text has no sound.

@@ -9,7 +9,7 @@ from typing import Generic, ParamSpec, TypeVar
 
 from cache.recent import Recent
 from cache.single_flight import Listener, Recording, Source
-from cache.store import Hit, Label, Store, Usage
+from cache.store import Hit, Store, Usage
 from core.events import Events
 
 SWEEP_INTERVAL_S = 300.0
@@ -56,13 +56,12 @@ class Troubles:
 class Cache(Generic[S]):
     """Looks answers up, shares those in flight, and keeps them when they are whole."""
 
-    def __init__(self, store: Store, troubles: Troubles, *, threads: Executor, label: Callable[[S], Label]) -> None:
-        """troubles: whom the store tells them. threads: where it blocks. label: of an answer, once it is whole."""
+    def __init__(self, store: Store, troubles: Troubles, *, threads: Executor) -> None:
+        """troubles: whom the store tells them. threads: where it blocks."""
         self._store = store
         self._recent = Recent(store)
         self._troubles = troubles
         self._threads = threads
-        self._label = label
         self._flights: dict[Hashable, Recording[S]] = {}
         self._recordings: set[asyncio.Task[None]] = set()
         self._hits = self._shared = self._misses = 0
@@ -96,7 +95,7 @@ class Cache(Generic[S]):
         """Listen to an answer that begins now, by `open`, and is kept under its key. Others may join the flight."""
 
         async def keep(source: S, pieces: list[bytes]) -> None:
-            await self._in_thread(self._store.put, key, self._label(source), pieces)
+            await self._in_thread(self._store.put, key, source.label, pieces)
 
         def land(recording: Recording[S]) -> None:
             del self._flights[flight]

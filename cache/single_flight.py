@@ -8,9 +8,19 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Generic, Protocol, Self, TypeVar
 
+from cache.store import Label
+
 
 class Source(Protocol):
     """Bytes while they are being made."""
+
+    @property
+    def label(self) -> Label:
+        """What they are, and how much of it there is so far."""
+
+    @property
+    def route(self) -> str:
+        """Who makes them."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         """The pieces, none of them empty; an exception is the end of the answer too."""
@@ -148,9 +158,14 @@ class Listener(Generic[S]):
         self.position = 0
 
     @property
-    def source(self) -> S:
-        """See `Recording.source`."""
-        return self._recording.source
+    def label(self) -> Label:
+        """See `Source.label`."""
+        return self._recording.source.label
+
+    @property
+    def route(self) -> str:
+        """See `Source.route`."""
+        return self._recording.source.route
 
     def __aiter__(self) -> Self:
         return self

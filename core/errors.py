@@ -5,7 +5,8 @@ SpeechError (500)
 ├── RequestRefused (400)
 │   ├── UnknownVoice              no voice of that name
 │   ├── UnsupportedLanguage       the backend does not speak it, or an extra is missing
-│   └── CloningNotSupported       a sample was sent to a backend that cannot clone
+│   ├── CloningNotSupported       a sample was sent to a backend that cannot clone
+│   └── BadSample                 no recording, or one that no voice can be made from
 ├── TooLarge (413)                text or body beyond a limit that the message names
 ├── TooSlow (408)                 the client did not send its whole request
 ├── Unavailable (503)             no engine could be started, or the server is stopping
@@ -74,6 +75,12 @@ class CloningNotSupported(RequestRefused):
     """A voice sample was sent to a backend that cannot clone."""
 
     code = "cloning_not_supported"
+
+
+class BadSample(RequestRefused):
+    """No recording, or one that no voice can be made from; the message says what would do."""
+
+    code = "invalid_sample"
 
 
 class TooLarge(SpeechError):

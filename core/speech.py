@@ -15,6 +15,10 @@ OPENAI_SAMPLE_RATE = 24_000
 """Hz. What OpenAI's clients assume of headerless pcm, whatever the model makes."""
 
 
+REFERENCE_RATE = 24_000
+"""Hz of the recording that a voice is made from."""
+
+
 class AudioFormat(StrEnum):
     """The containers that OpenAI's `response_format` names."""
 
@@ -42,9 +46,15 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a voice is made from: the id of a built-in voice. Later also a sample, by content hash."""
+    """What a voice is made from: a built-in voice, or a recording of somebody.
+
+    key: the built-in voice's id, or a hash of the recording. transcript: what is said in it, where that is known.
+    sample: the recording at REFERENCE_RATE; None for a built-in voice, and where the key alone tells which it is.
+    """
 
     key: str
+    transcript: str = ""
+    sample: Samples | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +160,7 @@ class SpeechRequest:
     speed: 0.25 to 4. sample_rate: Hz, None for the format's own default.
     streamed: bytes leave while later ones are still being made; otherwise the answer is whole and carries exact sizes.
     paced: the client plays as it reads, so audio need not run far ahead of real time.
-    has_sample: a voice sample came with the request.
+    sample: a recording of the voice that came with the request, a file of any kind.
     client: whose request it is: clients share the engine fairly. max_wait_s: refuse rather than start sound later.
     cached: an answer that was made before will do, and this one may be kept.
     """
@@ -165,7 +175,7 @@ class SpeechRequest:
     paced: bool = False
     params: Params = Params()
     seed: int | None = None
-    has_sample: bool = False
+    sample: bytes | None = field(default=None, repr=False)
     client: str = ""
     max_wait_s: float | None = None
     cached: bool = True

@@ -3,12 +3,14 @@
 import queue
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
+
+import numpy as np
 
 from backends.base import Backend, Stop
 from core.errors import place_of
-from core.speech import Samples, Task
+from core.speech import Reference, Samples, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,12 @@ class Engine(Protocol):
     def cancel(self, task_id: int) -> None:
         """Stop one task soon; unknown ids are ignored, for it may just have ended."""
 
+    def hold(self, key: str, samples: Samples) -> None:
+        """Some more of the recording that a voice is made from; all of it comes before the first task in that voice."""
+
+    def forget(self, key: str) -> None:
+        """No task in this voice will come any more; those that are there keep it."""
+
 
 class ThreadedEngine:
     """An Engine of a loaded Backend and one thread a slot."""
@@ -69,7 +77,8 @@ class ThreadedEngine:
         self._tasks: queue.SimpleQueue[tuple[Task, Stop]] = queue.SimpleQueue()
         self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
         self._stops: dict[int, Stop] = {}
-        self._voices: dict[str, Any] = {}
+        self._recordings: dict[str, list[Samples]] = {}
+        self._voices: dict[Reference, Any] = {}
         self._preparing = threading.Lock()
         for slot in range(slots):
             threading.Thread(target=self._serve, name=f"slot-{slot}", daemon=True).start()
@@ -77,6 +86,9 @@ class ThreadedEngine:
     def add(self, task: Task) -> None:
         """Queue a task for the next free thread."""
         stop = self._stops[task.id] = Stop()
+        if task.voice.key in self._recordings:
+            sample = np.concatenate(self._recordings[task.voice.key])
+            task = replace(task, voice=replace(task.voice, sample=sample))
         self._tasks.put((task, stop))
 
     def step(self, timeout_s: float) -> Sequence[Outcome]:
@@ -94,6 +106,17 @@ class ThreadedEngine:
         stop = self._stops.get(task_id)
         if stop is not None:
             stop.set()
+
+    def hold(self, key: str, samples: Samples) -> None:
+        """Keep it until it is to be forgotten."""
+        self._recordings.setdefault(key, []).append(samples)
+
+    def forget(self, key: str) -> None:
+        """Drop the recording, and what the backend made of it."""
+        self._recordings.pop(key, None)
+        with self._preparing:
+            for voice in [voice for voice in self._voices if voice.key == key]:
+                del self._voices[voice]
 
     def _serve(self) -> None:
         while True:
@@ -115,6 +138,6 @@ class ThreadedEngine:
 
     def _voice(self, task: Task) -> Any:
         with self._preparing:
-            if task.voice.key not in self._voices:
-                self._voices[task.voice.key] = self._backend.prepare(task.voice)
-            return self._voices[task.voice.key]
+            if task.voice not in self._voices:
+                self._voices[task.voice] = self._backend.prepare(task.voice)
+            return self._voices[task.voice]

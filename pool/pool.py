@@ -16,14 +16,15 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Protocol, assert_never, cast
+from typing import Protocol, assert_never
 
 from core.clock import Clock
 from core.errors import SpeechError, Unavailable, place_of
 from core.events import Events
 from core.speech import Samples, Traits
+from pool.link import Link
 from pool.process import ChildProcess, WorkerSpec
-from pool.protocol import Frame, FrameReader, Kind, ProtocolError, pack_task, unpack_audio, unpack_traits
+from pool.protocol import Frame, Kind, ProtocolError, unpack_audio, unpack_traits
 from scheduler.job import JobSpec
 from scheduler.messages import (
     Cancel,
@@ -122,7 +123,7 @@ class Pool:
         self._clock = clock
         self._events = events
         self._memory = memory
-        self._links: dict[int, _Link] = {}
+        self._links: dict[int, Link] = {}
         self._sinks: dict[int, Sink] = {}
         self._job_ids = count(1)
         self._traits: Traits | None = None
@@ -242,7 +243,7 @@ class Pool:
             match command:
                 case Start(worker, task, route):
                     self._sinks[task.job].routed(route)
-                    self._links[worker].send(pack_task(task))
+                    self._links[worker].start(task)
                 case Cancel(worker, task_id):
                     self._links[worker].send(Frame(Kind.CANCEL, task_id).pack())
                 case Rerun(job, index):
@@ -272,7 +273,7 @@ class Pool:
             reason = f"a worker process cannot be started: {error.strerror}"
             self._in_background(self._bury(worker, reason, None, is_out_of_memory=error.errno == errno.ENOMEM))
             return
-        link = self._links[worker] = _Link(self, worker, child, started=self._clock.now())
+        link = self._links[worker] = Link(self.hear, worker, child, started=self._clock.now())
         self._context.copy().run(self._events.worker_spawned, worker, pid=link.child.pid)
         self._in_background(self._attend(link))
 
@@ -281,7 +282,7 @@ class Pool:
         self._burials.add(task)
         task.add_done_callback(self._burials.discard)
 
-    async def _attend(self, link: "_Link") -> None:
+    async def _attend(self, link: Link) -> None:
         """Connect a child, wait for its end, and bury it."""
         loop = asyncio.get_running_loop()
         await loop.create_unix_connection(lambda: link, sock=link.child.socket)
@@ -300,7 +301,7 @@ class Pool:
 
     # --- what children say
 
-    def hear(self, link: "_Link", frame: Frame) -> None:
+    def hear(self, link: Link, frame: Frame) -> None:
         """One frame of a child."""
         match frame.kind:
             case Kind.AUDIO | Kind.DONE | Kind.FAILED:
@@ -320,7 +321,7 @@ class Pool:
             case _:
                 raise ProtocolError(f"a child does not say {frame.kind.name}")
 
-    def _hear_ready(self, link: "_Link", traits: Traits) -> None:
+    def _hear_ready(self, link: Link, traits: Traits) -> None:
         self.tell(Ready(link.worker, traits.slots, traits.priors, traits.gains_from_processes, traits.batches))
         self._loaded += 1
         now = self._read_memory_at = self._clock.now()  # it holds more now than when it was last looked at
@@ -328,7 +329,7 @@ class Pool:
         self._events.worker_ready(link.worker, seconds=seconds, slots=traits.slots)
         self._signal()
 
-    def _hear_of_task(self, link: "_Link", frame: Frame) -> None:
+    def _hear_of_task(self, link: Link, frame: Frame) -> None:
         task = self._scheduler.task(link.worker, frame.task)
         sink = self._sinks.get(task.job) if task else None
         if task is None or sink is None:  # cancelled while the frame was on its way
@@ -346,54 +347,3 @@ class Pool:
     def _signal(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-class _Link(asyncio.Protocol):
-    """The parent's end of one child's socket. It never pauses reading."""
-
-    def __init__(self, pool: Pool, worker: int, child: ChildProcess, *, started: float) -> None:
-        self.worker = worker
-        self.child = child
-        self.started = started
-        self.reason = ""
-        self.is_out_of_memory = False
-        self.lost = asyncio.Event()
-        self._pool = pool
-        self._frames = FrameReader()
-        self._transport: asyncio.WriteTransport | None = None
-        self._is_wanted = True
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The loop watches the socket now."""
-        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's share no class with asyncio's
-        if not self._is_wanted:
-            transport.close()
-
-    def data_received(self, data: bytes) -> None:
-        """Whatever came, cut into frames. A child that sends none is as good as dead."""
-        try:
-            for frame in self._frames.feed(data):
-                self._pool.hear(self, frame)
-        except ProtocolError as error:
-            self.kill(str(error))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The child is gone, or is to go."""
-        self.lost.set()
-
-    def send(self, data: bytes) -> None:
-        """Queue bytes for the child; lost where it is gone, which the scheduler will hear of."""
-        if self._transport is not None:
-            self._transport.write(data)
-
-    def kill(self, reason: str) -> None:
-        """End the child now, and let go of it even if it cannot be ended."""
-        self.reason = reason
-        self.child.kill()
-        self.hang_up()
-
-    def hang_up(self) -> None:
-        """Close the socket: the child ends."""
-        self._is_wanted = False
-        if self._transport is not None:
-            self._transport.close()

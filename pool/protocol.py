@@ -1,15 +1,16 @@
 """What travels between the server and a worker: frames of kind, task id and payload.
 
 A frame is 9 bytes of header (kind, task, length; big-endian) and a payload of JSON or raw float32. Down go TASK and
-CANCEL; up come PHASE and READY (or BROKEN) once, then for each task AUDIO frames and one of DONE, FAILED, STOPPED, and
-ALIVE where there is nothing else to say.
+CANCEL, and VOICE before the first task in a voice that is made from a recording, FORGET some time after the last. Up
+come PHASE and READY (or BROKEN) once, then for each task AUDIO frames and one of DONE, FAILED, STOPPED, and ALIVE where
+there is nothing else to say.
 A user's text is a value in JSON on this socket and never anything else.
 """
 
 import json
 import struct
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -23,6 +24,9 @@ MAX_PAYLOAD_BYTES = 2**20
 AUDIO_FRAME_SAMPLES = 8192
 """Samples in one AUDIO frame, 32 KiB: small enough that a CANCEL is never far behind."""
 
+VOICE_FRAME_SAMPLES = 2**17
+"""Samples in one VOICE frame, 512 KiB."""
+
 _HEADER = struct.Struct(">BII")
 
 
@@ -31,6 +35,8 @@ class Kind(IntEnum):
 
     TASK = 1
     CANCEL = 2
+    VOICE = 3
+    FORGET = 4
     PHASE = 16
     READY = 17
     BROKEN = 18
@@ -85,8 +91,22 @@ def pack_json(kind: Kind, value: Any, task: int = 0) -> bytes:
 
 
 def pack_task(task: Task) -> bytes:
-    """A task on its way down."""
-    return pack_json(Kind.TASK, asdict(task), task.id)
+    """A task on its way down; of its voice only what names it."""
+    named = replace(task, voice=replace(task.voice, sample=None))
+    return pack_json(Kind.TASK, asdict(named), task.id)
+
+
+def pack_voice(key: str, sample: Samples) -> Iterator[bytes]:
+    """VOICE frames for a recording of any length; together they are all of it."""
+    for start in range(0, len(sample), VOICE_FRAME_SAMPLES):
+        part = sample[start : start + VOICE_FRAME_SAMPLES].astype("<f4").tobytes()
+        yield Frame(Kind.VOICE, 0, key.encode() + b"\0" + part).pack()
+
+
+def unpack_voice(payload: bytes) -> tuple[str, Samples]:
+    """Key and samples of one VOICE frame."""
+    key, _, part = payload.partition(b"\0")
+    return key.decode(), np.frombuffer(part, "<f4")
 
 
 def unpack_task(payload: bytes) -> Task:

@@ -22,7 +22,7 @@ from backends.base import BackendError
 from backends.registry import create
 from core.errors import place_of
 from pool.engine import Audio, Done, Engine, Failed, Outcome, Stopped, ThreadedEngine
-from pool.protocol import Frame, FrameReader, Kind, pack_audio, pack_json, unpack_task
+from pool.protocol import Frame, FrameReader, Kind, pack_audio, pack_json, unpack_task, unpack_voice
 
 STEP_S = 1.0
 """Longest wait for something to happen before the parent is told that this process lives."""
@@ -102,6 +102,10 @@ def obey(frame: Frame, engine: Engine) -> None:
         engine.add(unpack_task(frame.payload))
     elif frame.kind is Kind.CANCEL:
         engine.cancel(frame.task)
+    elif frame.kind is Kind.VOICE:
+        engine.hold(*unpack_voice(frame.payload))
+    elif frame.kind is Kind.FORGET:
+        engine.forget(frame.payload.decode())
 
 
 def write(wire: socket.socket, outcome: Outcome) -> None:

@@ -9,26 +9,22 @@ from cache.store import Hit, Label
 from core.clock import Clock
 
 
-class Pieces(Protocol):
-    """Encoded bytes, none of them empty. Closing it is what frees whatever is behind it."""
-
-    async def __anext__(self) -> bytes:
-        """The next ones."""
-
-    async def aclose(self) -> None:
-        """Nobody wants more. Safe more than once."""
-
-
-class Origin(Protocol):
-    """Where the bytes come from."""
+class Audio(Protocol):
+    """Encoded bytes. Closing it is what frees whatever is behind it."""
 
     @property
     def label(self) -> Label:
-        """What they are, and how much of it there is so far."""
+        """What they are, and how much of it there is so far. Asked for once the first are there."""
 
     @property
     def route(self) -> str:
-        """Who spoke: HOT, COLD-POOL, COLD-POOL>HOT; CACHE where nobody had to."""
+        """Who spoke: HOT, COLD-POOL, COLD-POOL>HOT; CACHE where nobody had to. Asked for once the first are there."""
+
+    async def __anext__(self) -> bytes:
+        """The next ones, never empty."""
+
+    async def aclose(self) -> None:
+        """Nobody wants more. Safe more than once."""
 
 
 class Found:
@@ -66,15 +62,14 @@ class Answer:
 
     def __init__(
         self,
-        pieces: Pieces,
-        origin: Callable[[], Origin],
+        audio: Audio,
         *,
         cache: str,
         clock: Clock,
         length: int | None = None,
         etag: str | None = None,
     ) -> None:
-        """origin: of the bytes, asked for once the first are there. cache: what the client is told of it (X-Cache).
+        """cache: what the client is told of it (X-Cache).
 
         length: in bytes, etag: of the content, where they are known before.
         """
@@ -83,8 +78,7 @@ class Answer:
         self.etag = etag
         self.outcome = "cancelled"
         self.first_at: float | None = None
-        self._pieces = pieces
-        self._origin = origin
+        self._audio = audio
         self._clock = clock
         self._first: bytes | None = None
         self._on_close: list[Callable[[], None]] = []
@@ -92,27 +86,27 @@ class Answer:
     @property
     def mime(self) -> str:
         """Media type of the bytes."""
-        return self._origin().label.mime
+        return self._audio.label.mime
 
     @property
     def sample_rate(self) -> int:
         """Hz of the encoded audio."""
-        return self._origin().label.sample_rate
+        return self._audio.label.sample_rate
 
     @property
     def chars(self) -> int:
         """Length of what is spoken."""
-        return self._origin().label.chars
+        return self._audio.label.chars
 
     @property
     def audio_s(self) -> float:
         """Seconds of audio so far; 0 as long as there is none."""
-        return self._origin().label.audio_s if self.first_at is not None else 0.0
+        return self._audio.label.audio_s if self.first_at is not None else 0.0
 
     @property
     def route(self) -> str:
-        """See `Origin.route`."""
-        return self._origin().route
+        """Who spoke (X-Route): see `Audio.route`; ADHOC in a voice that came with the request."""
+        return "ADHOC" if self.cache == "ADHOC" else self._audio.route
 
     def on_close(self, hook: Callable[[], None]) -> None:
         """Call `hook` once, when it is closed."""
@@ -132,7 +126,7 @@ class Answer:
             first, self._first = self._first, None
             return first
         try:
-            return await self._pieces.__anext__()
+            return await self._audio.__anext__()
         except StopAsyncIteration:
             self.outcome = "done"
             raise
@@ -145,4 +139,4 @@ class Answer:
         hooks, self._on_close = self._on_close, []
         for hook in hooks:
             hook()
-        await self._pieces.aclose()
+        await self._audio.aclose()

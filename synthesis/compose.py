@@ -55,7 +55,7 @@ def _cache(settings: CacheSettings, events: Events, threads: Executor) -> Cache[
         max_bytes=settings.cache_max_bytes,
         on_trouble=troubles,
     )
-    return Cache(store, troubles, threads=threads, label=lambda stream: stream.label)
+    return Cache(store, troubles, threads=threads)
 
 
 @asynccontextmanager

@@ -33,9 +33,14 @@ from synthesis.stream import AudioStream
 from text.language import canonical, detect
 from text.plan import plan
 from voices.library import Library
+from voices.sample import reference
 
 LONG_TEXT_CHARS = 1000
 """Longer texts are planned in a thread, so that the event loop is never held for more than a few milliseconds."""
+
+
+SAMPLE_FIELD = "custom_voice_file"
+"""What errors call the recording that came with a request."""
 
 
 class Synthesizer:
@@ -120,13 +125,9 @@ class Synthesizer:
         if traits is None:
             traits, request = await self._wait_for_traits(request)
         voice = self._library.with_built_in(traits.voices).resolve(request.voice)
-        if request.has_sample and not traits.can_clone:
-            raise CloningNotSupported(
-                f"The {traits.backend} backend cannot clone voices; coqui, voxcpm and voxcpm-vllm can (TTS_BACKEND).",
-                param="custom_voice_file",
-            )
         language = self._asked_language(request, voice, traits)
-        order = Order(request, Reference(voice.id), language, traits, self._default_language, is_admitted)
+        made_from = Reference(voice.id) if request.sample is None else await self._cloned(request.sample, traits)
+        order = Order(request, made_from, language, traits, self._default_language, is_admitted)
         began = self._clock.now()
         self._in_flight += 1
         answer = None
@@ -151,20 +152,30 @@ class Synthesizer:
     async def _answer(self, order: Order) -> Answer:
         """From the disk, from an answer in flight, or from the engine; nothing of it may have come yet."""
         request = order.request
-        if self._cache is None or not request.cached or request.has_sample:
-            word = "ADHOC" if request.has_sample else "DISABLED" if self._cache is None else "BYPASS"
-            stream = await self._open(order)
-            return Answer(stream, lambda: stream, cache=word, clock=self._clock)
+        if request.sample is not None:
+            return Answer(await self._open(order), cache="ADHOC", clock=self._clock)
+        if self._cache is None or not request.cached:
+            word = "DISABLED" if self._cache is None else "BYPASS"
+            return Answer(await self._open(order), cache=word, clock=self._clock)
         key = order.key()
         flight = order.flight(key, self._settings.pool.stream_lead_s)
         listener = self._cache.join(flight)
         if listener is None:
             if hit := await self._cache.find(key):
                 found = Found(hit, self._threads)
-                return Answer(found, lambda: found, cache="HIT", clock=self._clock, length=hit.size, etag=hit.digest)
+                return Answer(found, cache="HIT", clock=self._clock, length=hit.size, etag=hit.digest)
             listener = self._cache.join(flight) or self._cache.begin(flight, key, partial(self._open, order))
-        heard = listener
-        return Answer(heard, lambda: heard.source, cache="MISS", clock=self._clock)
+        return Answer(listener, cache="MISS", clock=self._clock)
+
+    async def _cloned(self, sample: bytes, traits: Traits) -> Reference:
+        """The voice of a recording that came with a request. Raises CloningNotSupported, BadSample."""
+        if not traits.can_clone:
+            raise CloningNotSupported(
+                f"The {traits.backend} backend cannot clone voices; coqui, voxcpm and voxcpm-vllm can (TTS_BACKEND).",
+                param=SAMPLE_FIELD,
+            )
+        read = partial(reference, sample, param=SAMPLE_FIELD)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, read)
 
     async def _wait_for_traits(self, request: SpeechRequest) -> tuple[Traits, SpeechRequest]:
         """For the first worker. Returns the request too, with what is left of its time.

@@ -353,13 +353,13 @@ def test_a_broken_or_a_crowded_form_is_refused(kind: str, body: bytes) -> None:
 
 
 def test_a_form_may_have_64_fields_and_4_files() -> None:
-    assert parse(multipart(HI, *[('name="a"', b"")] * 63, *[SAMPLE] * 4), MULTIPART).speech.has_sample
+    assert parse(multipart(HI, *[('name="a"', b"")] * 63, *[SAMPLE] * 4), MULTIPART).speech.sample == SAMPLE[1]
 
 
 @pytest.mark.parametrize("name", ["custom_voice_file", "speaker_wav"])
 def test_a_file_of_either_name_is_a_sample_and_a_text_is_none(name: str) -> None:
     upload = multipart(HI, (f'name="{name}"; filename="../a.wav"', b"RIFF"))
-    assert parse(upload, MULTIPART).speech == SpeechRequest("hi", has_sample=True)
+    assert parse(upload, MULTIPART).speech == SpeechRequest("hi", sample=b"RIFF")
     assert parse(plain_parts([("input", "hi"), (name, "a.wav")]), MULTIPART).speech == SpeechRequest("hi")
     assert parse(multipart(HI, ('name="other"; filename="a.wav"', b"RIFF")), MULTIPART).speech == SpeechRequest("hi")
 
@@ -372,7 +372,7 @@ def test_a_text_that_comes_as_a_file_is_no_text() -> None:
 def test_a_form_may_come_in_pieces_of_any_size(step: int) -> None:
     body = multipart(HI, SAMPLE, ('name="speed"', b"2"))
     pieces = [body[start : start + step] for start in range(0, len(body), step)]
-    assert parse(pieces, MULTIPART).speech == SpeechRequest("hi", speed=2, has_sample=True)
+    assert parse(pieces, MULTIPART).speech == SpeechRequest("hi", speed=2, sample=SAMPLE[1])
 
 
 # --- sizes
@@ -402,7 +402,7 @@ def test_json_may_have_the_longest_spelling_of_its_text_and_no_more_than_some_ro
 def test_an_upload_may_fill_the_body_to_its_limit() -> None:
     empty = len(multipart(HI, (SAMPLE[0], b"")))
     full = multipart(HI, (SAMPLE[0], b"a" * (4096 - empty)))
-    assert parse(full, MULTIPART, max_body_bytes=4096).speech.has_sample
+    assert parse(full, MULTIPART, max_body_bytes=4096).speech.sample
     assert refused(full + b" ", MULTIPART, max_body_bytes=4096) == (413, None)
 
 
@@ -486,7 +486,7 @@ def test_a_multipart_form_without_its_end_is_refused() -> None:
 
 def test_a_file_field_in_which_nothing_was_chosen_is_no_sample() -> None:
     body = multipart(HI, ('name="custom_voice_file"; filename=""\r\nContent-Type: application/octet-stream', b""))
-    assert not parse(body, MULTIPART).speech.has_sample
+    assert parse(body, MULTIPART).speech.sample is None
 
 
 def test_a_long_text_in_a_form_is_counted_like_any_other() -> None:

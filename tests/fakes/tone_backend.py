@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from backends.base import BackendError, Stop
-from core.speech import Priors, Reference, Samples, Task, Traits
+from core.speech import REFERENCE_RATE, Priors, Reference, Samples, Task, Traits
 
 RATE = 24_000
 
@@ -23,7 +23,7 @@ PRIORS = Priors(rates=(2.0, 4.0, 6.0), start_s=0.5, memory_bytes=10**8)
 
 
 class ToneBackend:
-    """See the module's docstring. Options: slots, load_s, broken (a message), bug, rate (Hz), padding_s.
+    """See the module's docstring. Options: slots, load_s, broken (a message), bug, rate (Hz), padding_s, clones.
 
     once: path of a file that the first process to load makes, and then hangs.
     """
@@ -44,12 +44,18 @@ class ToneBackend:
             Path(self._options["once"]).touch()
             time.sleep(3600)
         time.sleep(float(self._options.get("load_s", 0)))
-        return Traits("tone", "1", self._rate, int(self._options.get("slots", 2)), {"en": 100}, priors=PRIORS)
+        slots, can_clone = int(self._options.get("slots", 2)), bool(self._options.get("clones"))
+        return Traits("tone", "1", self._rate, slots, {"en": 100}, priors=PRIORS, can_clone=can_clone)
 
-    def prepare(self, reference: Reference) -> str:
-        return reference.key
+    def prepare(self, reference: Reference) -> Samples:
+        """A word in that voice: where it is made from a recording, a tone of the recording's own pitch."""
+        if reference.sample is None:
+            return self._word
+        spectrum = np.abs(np.fft.rfft(reference.sample))
+        hz = spectrum.argmax() * REFERENCE_RATE / len(reference.sample)
+        return (0.3 * np.sin(2 * np.pi * hz / self._rate * np.arange(self._rate // 10))).astype(np.float32)
 
-    def speak(self, task: Task, voice: str, stop: Stop) -> Iterator[Samples]:
+    def speak(self, task: Task, voice: Samples, stop: Stop) -> Iterator[Samples]:
         words = task.utterance.text.split()
         if (fault := _fault(words)) is not None:
             yield from fault
@@ -62,7 +68,7 @@ class ToneBackend:
                 time.sleep(0.05)
             if stop.is_set:
                 return
-            yield self._word
+            yield voice
         if len(padding):
             yield padding
 
@@ -108,6 +114,11 @@ def make_at_44100(options: Mapping[str, Any]) -> ToneBackend:
 def make_at_48000(options: Mapping[str, Any]) -> ToneBackend:
     """An engine with another sample rate than OpenAI's."""
     return ToneBackend({**options, "rate": 48_000})
+
+
+def make_cloning(options: Mapping[str, Any]) -> ToneBackend:
+    """An engine that speaks in the pitch of a recording."""
+    return ToneBackend({**options, "clones": True})
 
 
 def make_slow_to_load(options: Mapping[str, Any]) -> ToneBackend:

@@ -116,7 +116,7 @@ def test_a_text_with_nothing_to_say_is_a_short_silence(text):
         pytest.param({"voice": "../../etc/passwd"}, UnknownVoice, id="a path is an unknown voice"),
         pytest.param({"language": "fr"}, UnsupportedLanguage, id="a language that the backend lacks"),
         pytest.param({"language": "!!"}, UnsupportedLanguage, id="no language at all"),
-        pytest.param({"has_sample": True}, CloningNotSupported, id="a sample"),
+        pytest.param({"sample": b"RIFF"}, CloningNotSupported, id="a sample"),
         pytest.param({"sample_rate": 44_099}, InvalidValue, id="a rate that nothing carries"),
     ],
 )
