@@ -26,7 +26,7 @@ from synthesis.compose import open_synthesizer
 from telemetry.build_info import PRODUCT, build_version
 from telemetry.logs import LogEvents, set_up
 
-EXPOSED_HEADERS = ["X-Request-ID", "X-Cache", "X-Route", "X-Sample-Rate"]
+EXPOSED_HEADERS = ["X-Request-ID", "X-Cache", "X-Route", "X-Sample-Rate", "ETag"]
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

@@ -73,7 +73,9 @@ async def parse_speech(request: Request, limits: ServerSettings, *, always_strea
         speech,
         client=request.client.host if request.client else "",
         max_wait_s=_max_wait_s(request.headers.get(MAX_WAIT_HEADER)),
-        cached=body.cache and not always_streamed and not _forbids_cache(request.headers.get("cache-control", "")),
+        cached=body.cache
+        and not always_streamed
+        and not _forbids_cache(",".join(request.headers.getlist("cache-control"))),
     )
     return Asked(speech, is_sse=body.stream_format == "sse")
 

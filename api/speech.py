@@ -107,8 +107,12 @@ class SpeechResponse(Response):
             self._begin(answer, status=304)
             await self._send(send, b"", more=False)
             return
-        length = None if self._asked.is_sse else answer.length
-        is_whole = not self._asked.speech.streamed if length is None else length <= PIECE_BYTES
+        if self._asked.is_sse and scope["http_version"] == "1.0":  # which has no way to send without a length
+            is_whole = True
+        elif answer.length is None:
+            is_whole = not self._asked.speech.streamed
+        else:
+            is_whole = answer.length <= PIECE_BYTES
         await (self._send_whole if is_whole else self._send_stream)(answer, send)
 
     async def _send_stream(self, answer: Answer, send: Send) -> None:

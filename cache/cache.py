@@ -1,15 +1,17 @@
 """The cache as the event loop sees it: what is on disk, what is being made, and how often which of the two helped."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, Self, TypeVar
 
 from cache.recent import Recent
-from cache.single_flight import Listener, Recording, Source
+from cache.single_flight import Listener, Purse, Recording, Source
 from cache.store import Hit, Store, Usage
+from core.clock import Clock
 from core.events import Events
 
 SWEEP_INTERVAL_S = 300.0
@@ -17,6 +19,9 @@ SWEEP_INTERVAL_S = 300.0
 
 MAX_ANSWER_BYTES = 64 * 2**20
 """Largest answer that is kept: it is held in memory until it is whole."""
+
+MAX_RECORDED_BYTES = 256 * 2**20
+"""Of all answers that are held so; those beyond are made all the same, and neither shared any more nor kept."""
 
 S = TypeVar("S", bound=Source)
 T = TypeVar("T")
@@ -44,44 +49,98 @@ class Troubles:
         self.count = 0
         self._events = events
         self._told: set[str] = set()
+        self._lock = threading.Lock()
 
     def __call__(self, reason: str) -> None:
-        """reason: kind and place of an exception."""
-        self.count += 1
-        if reason not in self._told:
-            self._told.add(reason)
+        """reason: kind and place of an exception; one that is met at another place is no news."""
+        kind = reason.partition(" ")[0]
+        with self._lock:
+            self.count += 1
+            is_news = kind not in self._told
+            self._told.add(kind)
+        if is_news:
             self._events.cache_failed(reason=reason)
+
+
+class Found:
+    """An answer from disk, as a `Source`. What is in memory comes at once, the rest from a thread."""
+
+    route = "CACHE"
+
+    def __init__(self, hit: Hit, threads: Executor) -> None:
+        self.label = hit.label
+        self.size = hit.size
+        self.etag = hit.digest
+        self._hit = hit
+        self._threads = threads
+        self._reading: asyncio.Future[bytes] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next bytes. Raises OSError where the disk fails."""
+        if self._hit.is_at_hand:
+            piece = self._hit.next()
+        else:
+            self._reading = asyncio.get_running_loop().run_in_executor(self._threads, self._hit.next)
+            piece = await asyncio.shield(self._reading)
+        if not piece:
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        """Close the file."""
+        if self._reading is not None and not self._reading.done():
+            self._reading.add_done_callback(lambda _: self._hit.close())  # a thread is still at it
+        else:
+            self._hit.close()
 
 
 class Cache(Generic[S]):
     """Looks answers up, shares those in flight, and keeps them when they are whole."""
 
-    def __init__(self, store: Store, troubles: Troubles, *, threads: Executor) -> None:
-        """troubles: whom the store tells them. threads: where it blocks."""
+    def __init__(self, store: Store, troubles: Troubles, *, clock: Clock, threads: Executor) -> None:
+        """troubles: whom the store tells them. threads: where it blocks; nobody else should wait behind it."""
         self._store = store
-        self._recent = Recent(store)
+        self._recent = Recent(clock)
         self._troubles = troubles
         self._threads = threads
         self._flights: dict[Hashable, Recording[S]] = {}
         self._recordings: set[asyncio.Task[None]] = set()
+        self._purse = Purse(MAX_ANSWER_BYTES, MAX_RECORDED_BYTES)
         self._hits = self._shared = self._misses = 0
 
     def view(self) -> CacheView:
         """How things stand."""
         return CacheView(self._store.usage, self._hits, self._shared, self._misses, self._troubles.count)
 
-    async def find(self, key: str) -> Hit | None:
+    async def find(self, key: str) -> Found | None:
         """The whole answer of a key; close it."""
         hit = self._recent.get(key)
+        if hit is None and self._recent.has(key):
+            hit = self._recent.confirm(key, await self._in_thread(self._store.use, key))
         if hit is None:
-            hit = await self._in_thread(self._store.get, key)
-            if hit is None:
-                return None
-            self._recent.add(key, hit)
-        elif self._recent.wants_touch(key):
-            await self._in_thread(self._store.touch, key, hit.stamp)
+            hit = await self._read(key)
+        if hit is None:
+            return None
         self._hits += 1
+        return Found(hit, self._threads)
+
+    async def _read(self, key: str) -> Hit | None:
+        reading = asyncio.ensure_future(self._in_thread(self._store.get, key))
+        try:
+            hit = await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            reading.add_done_callback(_close)  # a thread is still at it
+            raise
+        if hit is not None:
+            self._recent.add(key, hit)
         return hit
+
+    def has(self, flight: Hashable) -> bool:
+        """Whether an answer is in flight that one may join."""
+        return flight in self._flights
 
     def join(self, flight: Hashable) -> Listener[S] | None:
         """Listen to an answer in flight; None where there is none."""
@@ -91,8 +150,13 @@ class Cache(Generic[S]):
         self._shared += 1
         return recording.listen()
 
-    def begin(self, flight: Hashable, key: str, open: Callable[[], Awaitable[S]]) -> Listener[S]:
-        """Listen to an answer that begins now, by `open`, and is kept under its key. Others may join the flight."""
+    def begin(self, flight: Hashable, key: str, make: Callable[[], Awaitable[S]]) -> Listener[S]:
+        """Listen to an answer that begins now, by `make`, and is kept under its key. Others may join the flight."""
+
+        async def open() -> S:
+            source = await make()
+            self._misses += 1  # what is refused is none
+            return source
 
         async def keep(source: S, pieces: list[bytes]) -> None:
             await self._in_thread(self._store.put, key, source.label, pieces)
@@ -100,8 +164,7 @@ class Cache(Generic[S]):
         def land(recording: Recording[S]) -> None:
             del self._flights[flight]
 
-        self._misses += 1
-        recording = self._flights[flight] = Recording(open, keep=keep, max_bytes=MAX_ANSWER_BYTES, on_end=land)
+        recording = self._flights[flight] = Recording(open, keep=keep, purse=self._purse, on_end=land)
         self._recordings.add(recording.task)
         recording.task.add_done_callback(self._recordings.discard)
         return recording.listen()
@@ -116,6 +179,13 @@ class Cache(Generic[S]):
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **kwargs))
 
     async def close(self) -> None:
-        """Wait for what is being made, which has been told to end, and for what is being written."""
+        """End what is being made, and wait for what is being written."""
+        for recording in list(self._flights.values()):
+            recording.stop()
         if self._recordings:
             await asyncio.wait(self._recordings)
+
+
+def _close(reading: "asyncio.Future[Hit | None]") -> None:
+    if not reading.cancelled() and reading.exception() is None and (hit := reading.result()):
+        hit.close()

@@ -4,10 +4,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 
-def key_of(facts: Mapping[str, Any]) -> str:
+def key_of(facts: Mapping[str, object]) -> str:
     """One name for everything that changes the sound: 32 hexadecimal digits.
 
     facts: JSON values by name. Raises ValueError for what JSON has no spelling for.

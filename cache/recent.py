@@ -1,58 +1,65 @@
 """Small answers that were asked for lately, in memory. Each is as good as its file, and goes with it."""
 
-import time
 from collections import OrderedDict
+from dataclasses import dataclass
 
-from cache.store import Hit, Store
+from cache.store import Hit, Stamp
+from core.clock import Clock
 
 MEMORY_BYTES = 32 * 2**20
 """Of all of them."""
 
-TOUCH_S = 60.0
-"""How often a file is told that it is still used."""
+LOOK_S = 1.0
+"""For so long after a look at its file, an answer is taken to be what that file holds."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    hit: Hit
+    looked_at: float
 
 
 class Recent:
-    """The least recently used go first."""
+    """The least recently used go first. No method blocks."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._hits: OrderedDict[str, Hit] = OrderedDict()
-        self._touched: dict[str, float] = {}
+    def __init__(self, clock: Clock, max_bytes: int = MEMORY_BYTES) -> None:
+        self._clock = clock
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._bytes = 0
 
     def get(self, key: str) -> Hit | None:
-        """The answer of a key, if its file is still what it was: that alone is looked up, and takes microseconds."""
-        hit = self._hits.get(key)
-        if hit is None:
+        """The answer of a key, whose file was looked at a moment ago."""
+        kept = self._kept.get(key)
+        if kept is None or self._clock.now() - kept.looked_at > LOOK_S:
             return None
-        if self._store.stamp(key) != hit.stamp:
+        self._kept.move_to_end(key)
+        return kept.hit.again()
+
+    def has(self, key: str) -> bool:
+        """Whether there is one, whatever has become of its file."""
+        return key in self._kept
+
+    def confirm(self, key: str, stamp: Stamp | None) -> Hit | None:
+        """The answer of a key, if that is its file now; else it is dropped. stamp: None where there is none."""
+        kept = self._kept.get(key)
+        if kept is None or kept.hit.stamp != stamp:
             self._drop(key)
             return None
-        self._hits.move_to_end(key)
-        return hit.again()
-
-    def wants_touch(self, key: str) -> bool:
-        """Whether it is time to tell the file of a key that it is used; asked when that will be done."""
-        now = time.monotonic()
-        if now - self._touched.get(key, 0.0) < TOUCH_S:
-            return False
-        self._touched[key] = now
-        return True
+        kept.looked_at = self._clock.now()
+        return self.get(key)
 
     def add(self, key: str, hit: Hit) -> None:
         """Keep one that was just read from its file."""
         if not hit.is_at_hand:
             return
         self._drop(key)
-        self._hits[key] = hit
-        self._touched[key] = time.monotonic()
+        self._kept[key] = _Kept(hit, self._clock.now())
         self._bytes += hit.size
-        while self._bytes > MEMORY_BYTES:
-            self._drop(next(iter(self._hits)))
+        while self._bytes > self._max_bytes:
+            self._drop(next(iter(self._kept)))
 
     def _drop(self, key: str) -> None:
-        hit = self._hits.pop(key, None)
-        if hit is not None:
-            self._bytes -= hit.size
-            del self._touched[key]
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._bytes -= kept.hit.size

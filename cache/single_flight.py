@@ -32,6 +32,25 @@ class Source(Protocol):
 S = TypeVar("S", bound=Source)
 
 
+class Purse:
+    """Bytes that recordings may hold in memory: each of them, and all together."""
+
+    def __init__(self, each: int, all: int) -> None:
+        self._each = each
+        self._left = all
+
+    def take(self, count: int, held: int) -> bool:
+        """Whether one that holds `held` bytes may hold `count` more; they are its own then."""
+        if held + count > self._each or count > self._left:
+            return False
+        self._left -= count
+        return True
+
+    def give_back(self, count: int) -> None:
+        """They are not held any more."""
+        self._left += count
+
+
 class Recording(Generic[S]):
     """What is made, as far as it is made."""
 
@@ -40,21 +59,21 @@ class Recording(Generic[S]):
         open: Callable[[], Awaitable[S]],
         *,
         keep: Callable[[S, list[bytes]], Awaitable[None]],
-        max_bytes: int,
+        purse: Purse,
         on_end: Callable[["Recording[S]"], None],
     ) -> None:
         """open: begins to make it; what it raises, every listener is told. keep: takes the whole of it.
 
-        max_bytes: beyond which it is not kept, nor found by new listeners any more. on_end: called once, when nobody
-        should join any more.
+        purse: where it holds no more than that in memory; beyond, it is not kept, nor found by new listeners any more.
+        on_end: called once, when nobody should join any more.
         """
         self._open = open
         self._keep = keep
-        self._max_bytes = max_bytes
+        self._purse = purse
         self._on_end = on_end
         self._source: S | None = None
         self._pieces: list[bytes] = []
-        self._bytes = 0
+        self._held = 0
         self._is_kept = True
         self._error: Exception | None = None
         self._is_whole = False
@@ -78,9 +97,15 @@ class Recording(Generic[S]):
         return listener
 
     def leave(self, listener: "Listener[S]") -> None:
-        """One less; with the last one, the source is closed."""
+        """One less; with the last one, the source is closed, and nothing held any more."""
         self._listeners.discard(listener)
-        if not self._listeners and not self._is_whole:
+        if not self._listeners:
+            self.stop()
+            self._pay()
+
+    def stop(self) -> None:
+        """End the making of it; what is whole is kept all the same."""
+        if not self._is_whole:
             self._close_door()
             self.task.cancel()
 
@@ -116,6 +141,13 @@ class Recording(Generic[S]):
         finally:
             self._close_door()
             self._tell()
+            self._pay()
+
+    def _pay(self) -> None:
+        """Once nobody listens and nothing is being written, its bytes are not held any more."""
+        if not self._listeners and not self._is_joinable:
+            self._purse.give_back(self._held)
+            self._held = 0
 
     async def _next(self, pieces: AsyncIterator[bytes]) -> bytes | None:
         """The next piece, once somebody wants it."""
@@ -125,11 +157,11 @@ class Recording(Generic[S]):
 
     def _add(self, data: bytes) -> None:
         self._pieces.append(data)
-        self._bytes += len(data)
-        if self._bytes > self._max_bytes and self._is_kept:
+        if self._is_kept and self._purse.take(len(data), self._held):
+            self._held += len(data)
+        else:
             self._is_kept = False
             self._close_door()
-        if not self._is_kept:
             self._forget()
         self._tell()
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import BinaryIO, TypeAlias
 
 from pydantic import TypeAdapter
 
 from core.errors import place_of
+from core.files import is_scratch, write_whole
 
 MAGIC = b"uttera-tts audio 1\n"
 
@@ -37,7 +37,6 @@ STALE_S = 3600.0
 """A file under another name that was not renamed by then belongs to a server that was killed."""
 
 _NAME = re.compile(r"[0-9a-f]{32}\.audio")
-_SCRATCH_SUFFIX = ".new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,25 +138,28 @@ class Store:
             stamp = _stamp(os.fstat(file.fileno()))
             if self._is_young(stamp):
                 hit = self._opened(file, stamp)
-                self.touch(key, stamp)
+                with suppress(OSError):  # a folder that can only be read
+                    self._touch(key, stamp)
         except (OSError, ValueError) as error:
             self._on_trouble(place_of(error))
         if hit is None or hit.is_at_hand:
             file.close()
         return hit
 
-    def stamp(self, key: str) -> Stamp | None:
-        """Of the file of a key, as it is now; None where it is gone or too old. Reads nothing of it."""
+    def use(self, key: str) -> Stamp | None:
+        """Say that the file of a key is used, and which one it is now; None where it is gone or too old."""
         try:
             stamp = _stamp(os.stat(self._path(key), follow_symlinks=False))
+            if self._is_young(stamp):
+                self._touch(key, stamp)
+                return stamp
         except OSError:
-            return None
-        return stamp if self._is_young(stamp) else None
+            pass
+        return None
 
-    def touch(self, key: str, stamp: Stamp) -> None:
+    def _touch(self, key: str, stamp: Stamp) -> None:
         """It is used now, and not younger for it."""
-        with suppress(OSError):
-            os.utime(self._path(key), ns=(time.time_ns(), stamp[1]))
+        os.utime(self._path(key), ns=(time.time_ns(), stamp[1]))
 
     def _is_young(self, stamp: Stamp) -> bool:
         return time.time() - stamp[1] / 1e9 <= self._ttl_s
@@ -191,36 +193,30 @@ class Store:
         head = _Head(**asdict(label), size=len(audio), digest=digest.hexdigest())
         try:
             self._make_folder()
-            with NamedTemporaryFile(dir=self._folder, prefix=".", suffix=_SCRATCH_SUFFIX, delete=False) as file:
-                try:
-                    file.write(MAGIC + _HEAD.dump_json(head) + b"\n")
-                    file.write(audio)
-                    file.close()
-                    os.replace(file.name, self._path(key))
-                except OSError:
-                    with suppress(OSError):
-                        os.unlink(file.name)
-                    raise
+            path = self._path(key)
+            before = path.stat().st_size if path.exists() else None
+            write_whole(path, [MAGIC, _HEAD.dump_json(head), b"\n", audio])
+            size = path.stat().st_size
         except OSError as error:
             self._on_trouble(place_of(error))
             return False
         with self._lock:
-            self._usage = Usage(self._usage.answers + 1, self._usage.bytes + len(audio))
+            usage = self._usage
+            self._usage = Usage(usage.answers + (before is None), usage.bytes + size - (before or 0))
         if self._usage.bytes > self._max_bytes:
             self.sweep()
         return True
 
     def sweep(self) -> None:
         """Remove what is too old or too much, and what killed servers left behind; count the rest."""
+        found = sorted(self._files(), key=lambda each: each.used_at)
+        size = sum(each.size for each in found)
+        kept = int(self._max_bytes * KEPT_SHARE) if size > self._max_bytes else size
+        count, now = len(found), time.time()
+        for each in found:
+            if (size > kept or now - each.made_at > self._ttl_s) and self._remove(each.path):
+                size, count = size - each.size, count - 1
         with self._lock:
-            found = sorted(self._files(), key=lambda each: each.used_at)
-            size = sum(each.size for each in found)
-            kept = int(self._max_bytes * KEPT_SHARE) if size > self._max_bytes else size
-            count, now = len(found), time.time()
-            for each in found:
-                if size > kept or now - each.made_at > self._ttl_s:
-                    _remove(each.path)
-                    size, count = size - each.size, count - 1
             self._usage = Usage(count, size)
 
     def _files(self) -> Iterator["_File"]:
@@ -237,14 +233,23 @@ class Store:
                 stat = entry.stat(follow_symlinks=False)
                 if _NAME.fullmatch(entry.name):
                     yield _File(Path(entry.path), stat.st_size, stat.st_mtime, stat.st_atime)
-                elif entry.name.endswith(_SCRATCH_SUFFIX) and time.time() - stat.st_mtime > STALE_S:
-                    _remove(Path(entry.path))
+                elif is_scratch(entry.name) and time.time() - stat.st_mtime > STALE_S:
+                    self._remove(Path(entry.path))
 
     def _make_folder(self) -> None:
         """Nobody but its owner looks into it: a sound is as private as its text."""
-        if not self._folder.is_dir():
-            self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._folder.stat().st_mode & 0o077 and self._folder.stat().st_uid == os.getuid():
             self._folder.chmod(0o700)
+
+    def _remove(self, path: Path) -> bool:
+        """Whether it is gone."""
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            self._on_trouble(place_of(error))
+            return False
+        return True
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}.audio"
@@ -270,8 +275,3 @@ def _digest(label: Label) -> "hashlib.blake2b":
 
 def _open_no_link(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()

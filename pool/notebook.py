@@ -1,17 +1,15 @@
 """What the scheduler learned of this machine, on disk: the next life of the server begins with it."""
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from math import isfinite
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from pydantic import TypeAdapter, ValidationError
 
 from core.errors import place_of
 from core.events import Events
+from core.files import write_whole
 from scheduler.fleet import Learned
 
 WRITE_INTERVAL_S = 60.0
@@ -56,15 +54,7 @@ class Notebook:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with NamedTemporaryFile(dir=self._path.parent, prefix=".", suffix=".new", delete=False) as file:
-                try:
-                    file.write(_LEARNED.dump_json(learned))
-                    file.close()
-                    os.replace(file.name, self._path)
-                except OSError:
-                    with suppress(OSError):
-                        os.unlink(file.name)
-                    raise
+            write_whole(self._path, [_LEARNED.dump_json(learned)])
         except OSError as error:
             if not self._is_told:
                 self._events.notes_lost(reason=place_of(error))

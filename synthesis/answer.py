@@ -1,11 +1,9 @@
 """What one client gets, wherever its bytes come from: the engine, an answer that others hear too, or the disk."""
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
 from typing import Protocol, Self
 
-from cache.store import Hit, Label
+from cache.store import Label
 from core.clock import Clock
 
 
@@ -25,36 +23,6 @@ class Audio(Protocol):
 
     async def aclose(self) -> None:
         """Nobody wants more. Safe more than once."""
-
-
-class Found:
-    """The pieces of a file. What is in memory comes at once, the rest from a thread."""
-
-    route = "CACHE"
-
-    def __init__(self, hit: Hit, threads: Executor) -> None:
-        self.label = hit.label
-        self._hit = hit
-        self._threads = threads
-        self._reading: asyncio.Future[bytes] | None = None
-
-    async def __anext__(self) -> bytes:
-        """The next bytes. Raises OSError where the disk fails."""
-        if self._hit.is_at_hand:
-            piece = self._hit.next()
-        else:
-            self._reading = asyncio.get_running_loop().run_in_executor(self._threads, self._hit.next)
-            piece = await asyncio.shield(self._reading)
-        if not piece:
-            raise StopAsyncIteration
-        return piece
-
-    async def aclose(self) -> None:
-        """Close the file."""
-        if self._reading is not None and not self._reading.done():
-            self._reading.add_done_callback(lambda _: self._hit.close())  # a thread is still at it
-        else:
-            self._hit.close()
 
 
 class Answer:

@@ -26,6 +26,9 @@ from synthesis.order import learn_rules
 from synthesis.stream import AudioStream
 from synthesis.synthesizer import Synthesizer
 
+DISK_THREADS = 2
+"""For the cache."""
+
 
 def _limits(settings: PoolSettings) -> Limits:
     return Limits(settings.max_queue_length, settings.max_queue_seconds, settings.deadline_seconds)
@@ -44,7 +47,7 @@ def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
     )
 
 
-def _cache(settings: CacheSettings, events: Events, threads: Executor) -> Cache[AudioStream] | None:
+def _cache(settings: CacheSettings, events: Events, clock: Clock, threads: Executor) -> Cache[AudioStream] | None:
     if not settings.cache_ttl_minutes:
         return None
     learn_rules()
@@ -55,7 +58,7 @@ def _cache(settings: CacheSettings, events: Events, threads: Executor) -> Cache[
         max_bytes=settings.cache_max_bytes,
         on_trouble=troubles,
     )
-    return Cache(store, troubles, threads=threads)
+    return Cache(store, troubles, clock=clock, threads=threads)
 
 
 @asynccontextmanager
@@ -79,8 +82,11 @@ async def open_synthesizer(
         learned=notebook.read(),
     )
     pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory)
-    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads:
-        cache = _cache(settings.cache, events, threads)
+    with (
+        ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads,
+        ThreadPoolExecutor(max_workers=DISK_THREADS, thread_name_prefix="disk") as disk,  # no encoder waits for a disk
+    ):
+        cache = _cache(settings.cache, events, clock, disk)
         synthesizer = Synthesizer(
             settings, pool, cache, backend=backend, limits=limits, clock=clock, events=events, threads=threads
         )

@@ -9,20 +9,23 @@ from cache.key import key_of, version_of
 from core.settings import PROJECT
 from core.speech import Params, Reference, SpeechRequest, Traits
 
-RULES = ("text", "audio", "synthesis", "backends")
-"""Rooms whose files decide, beside the model, how a text sounds."""
+RULES = ("text", "audio", "synthesis", "scheduler", "backends")
+"""Rooms whose files decide, beside the model, how a text sounds; the scheduler's give each utterance its seed."""
 
 PARAMS = tuple(field.name for field in fields(Params))
 
 LEAST_CHARS_PER_S = 3
-"""Nobody speaks slower than this at speed 1, in any language."""
+"""Nobody speaks slower than this at speed 1, in any language, where there are no digits."""
+
+DIGIT_CHARS = 15
+"""A digit, read out, is as long as so many letters more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """voice: as resolved. language: as asked for, None where the text is to tell, or else default_language.
 
-    traits: of the engine that will speak. is_admitted: see `JobSpec`.
+    traits: of the engine that will speak. waited_s: for it to load, None where it had.
     """
 
     request: SpeechRequest
@@ -30,7 +33,17 @@ class Order:
     language: str | None
     traits: Traits
     default_language: str = "en"
-    is_admitted: bool = False
+    waited_s: float | None = None
+
+    def wait_s(self, deadline_s: float) -> float | None:
+        """Seconds that the first sound may take from now on; None for no limit but the server's own, from now.
+
+        deadline_s: of the server, from when the request came; 0 for none.
+        """
+        if self.waited_s is None:
+            return self.request.max_wait_s
+        bounds = [bound for bound in (deadline_s or None, self.request.max_wait_s) if bound is not None]
+        return max(0.0, min(bounds) - self.waited_s) if bounds else None
 
     def key(self) -> str:
         """The same for two requests that sound the same, byte for byte."""
@@ -55,10 +68,11 @@ class Order:
     def flight(self, key: str, lead_s: float) -> Hashable:
         """The same for those who can hear one answer together while it is made.
 
-        Not those who are given up at other times; nor where one is only served as fast as it plays.
-        lead_s: how far ahead of that it is served.
+        Not those who are ready to wait for other times; nor one who is only served as fast as it plays beside one who
+        is not. All of them end with the error that one of them would have had. lead_s: how far ahead one is served.
         """
-        is_held = self.request.paced and len(self.request.text) > lead_s * LEAST_CHARS_PER_S * self.request.speed
+        weight = len(self.request.text) + DIGIT_CHARS * sum(char.isdigit() for char in self.request.text)
+        is_held = self.request.paced and weight > lead_s * LEAST_CHARS_PER_S * self.request.speed
         return key, self.request.max_wait_s, is_held
 
 

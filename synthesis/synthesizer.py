@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -21,12 +22,12 @@ from core.errors import (
 )
 from core.events import Events
 from core.settings import Settings
-from core.speech import AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
+from core.speech import OPENAI_SAMPLE_RATE, AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
 from pool.pool import Pool
 from scheduler.admission import Limits, check_unloaded
 from scheduler.estimator import estimated_s
 from scheduler.job import JobSpec
-from synthesis.answer import Answer, Found
+from synthesis.answer import Answer
 from synthesis.order import Order
 from synthesis.status import Status
 from synthesis.stream import AudioStream
@@ -120,14 +121,15 @@ class Synthesizer:
         """
         if self._is_stopping:
             raise Unavailable("The server is stopping.")
-        traits = self._pool.known_traits
-        is_admitted = traits is None
+        traits, waited_s = self._pool.known_traits, None
         if traits is None:
-            traits, request = await self._wait_for_traits(request)
+            came = self._clock.now()
+            traits = await self._wait_for_traits(request)
+            waited_s = self._clock.now() - came
         voice = self._library.with_built_in(traits.voices).resolve(request.voice)
         language = self._asked_language(request, voice, traits)
         made_from = Reference(voice.id) if request.sample is None else await self._cloned(request.sample, traits)
-        order = Order(request, made_from, language, traits, self._default_language, is_admitted)
+        order = Order(request, made_from, language, traits, self._default_language, waited_s)
         began = self._clock.now()
         self._in_flight += 1
         answer = None
@@ -151,21 +153,29 @@ class Synthesizer:
 
     async def _answer(self, order: Order) -> Answer:
         """From the disk, from an answer in flight, or from the engine; nothing of it may have come yet."""
-        request = order.request
-        if request.sample is not None:
-            return Answer(await self._open(order), cache="ADHOC", clock=self._clock)
-        if self._cache is None or not request.cached:
-            word = "DISABLED" if self._cache is None else "BYPASS"
-            return Answer(await self._open(order), cache=word, clock=self._clock)
+        if self._cache is not None and order.request.cached and order.request.sample is None:
+            return await self._cached(self._cache, order)
+        give_back = self._reserve(order.request)
+        try:
+            audio = await self._open(order)
+        except BaseException:
+            give_back()
+            raise
+        word = "ADHOC" if order.request.sample is not None else "DISABLED" if self._cache is None else "BYPASS"
+        answer = Answer(audio, cache=word, clock=self._clock)
+        answer.on_close(give_back)
+        return answer
+
+    async def _cached(self, cache: Cache[AudioStream], order: Order) -> Answer:
         key = order.key()
         flight = order.flight(key, self._settings.pool.stream_lead_s)
-        listener = self._cache.join(flight)
-        if listener is None:
-            if hit := await self._cache.find(key):
-                found = Found(hit, self._threads)
-                return Answer(found, cache="HIT", clock=self._clock, length=hit.size, etag=hit.digest)
-            listener = self._cache.join(flight) or self._cache.begin(flight, key, partial(self._open, order))
-        return Answer(listener, cache="MISS", clock=self._clock)
+        if not cache.has(flight) and (found := await cache.find(key)):
+            return Answer(found, cache="HIT", clock=self._clock, length=found.size, etag=found.etag)
+        give_back = self._reserve(order.request)
+        audio = cache.join(flight) or cache.begin(flight, key, partial(self._open, order))
+        answer = Answer(audio, cache="MISS", clock=self._clock)
+        answer.on_close(give_back)
+        return answer
 
     async def _cloned(self, sample: bytes, traits: Traits) -> Reference:
         """The voice of a recording that came with a request. Raises CloningNotSupported, BadSample."""
@@ -177,11 +187,8 @@ class Synthesizer:
         read = partial(reference, sample, param=SAMPLE_FIELD)
         return await asyncio.get_running_loop().run_in_executor(self._threads, read)
 
-    async def _wait_for_traits(self, request: SpeechRequest) -> tuple[Traits, SpeechRequest]:
-        """For the first worker. Returns the request too, with what is left of its time.
-
-        Raises Overloaded, DeadlineExceeded, Unavailable.
-        """
+    async def _wait_for_traits(self, request: SpeechRequest) -> Traits:
+        """For the first worker. Raises Overloaded, DeadlineExceeded, Unavailable."""
         began = self._clock.now()
         wait_s = self._limits.deadline(0.0, request.max_wait_s)
         self._loading += 1
@@ -191,7 +198,7 @@ class Synthesizer:
             if refusal and not view.is_hopeless:  # else the engine's own reason is told
                 raise refusal
             async with asyncio.timeout(wait_s):
-                traits = await self._pool.traits()
+                return await self._pool.traits()
         except BaseException as error:
             if isinstance(error, TimeoutError):
                 error = DeadlineExceeded(f"The speech engine was still loading after {wait_s:.1f} s.")
@@ -199,9 +206,6 @@ class Synthesizer:
             raise error from None
         finally:
             self._loading -= 1
-        if wait_s is not None:
-            request = replace(request, max_wait_s=max(0.0, wait_s - (self._clock.now() - began)))
-        return traits, request
 
     def _is_full(self, waiting: int, drain_s: float) -> bool:
         jobs, wait_s = self._limits.jobs, self._limits.wait_s
@@ -224,7 +228,6 @@ class Synthesizer:
             threads=self._threads,
         )
         try:
-            self._reserve(request, utterances, stream)
             if utterances:
                 spec = JobSpec(
                     utterances,
@@ -232,10 +235,10 @@ class Synthesizer:
                     params=replace(request.params, speed=native_speed),
                     seed=request.seed,
                     client=request.client,
-                    max_wait_s=request.max_wait_s,
+                    max_wait_s=order.wait_s(self._settings.pool.deadline_seconds),
                     streamed=request.streamed,
                     paced=request.paced,
-                    is_admitted=order.is_admitted,
+                    is_admitted=order.waited_s is not None,
                 )
                 stream.start(self._pool.submit(stream.score, spec))
         except BaseException:
@@ -305,13 +308,16 @@ class Synthesizer:
             streamed=request.streamed,
         )
 
-    def _reserve(self, request: SpeechRequest, utterances: tuple[Utterance, ...], stream: AudioStream) -> None:
-        """Count the memory of an answer that must be whole before it leaves. Raises Overloaded where there is none."""
+    def _reserve(self, request: SpeechRequest) -> Callable[[], None]:
+        """Count the memory of an answer that must be whole before it leaves, until what is returned is called.
+
+        Raises Overloaded where there is none.
+        """
         if request.streamed:
-            return
+            return lambda: None
         width = 2 if request.format in (AudioFormat.WAV, AudioFormat.FLAC, AudioFormat.PCM) else 1
-        seconds = sum(estimated_s(utterance) for utterance in utterances) / request.speed
-        size = int(seconds * stream.label.sample_rate * width)
+        seconds = estimated_s(Utterance(0, request.text, request.language or self._default_language)) / request.speed
+        size = int(seconds * (request.sample_rate or OPENAI_SAMPLE_RATE) * width)
         if self._spooled_bytes + size > self._settings.server.max_spool_bytes and self._spooled_bytes:
             raise Overloaded("Too many long answers are being held in memory; try again, or ask for a stream.")
         self._spooled_bytes += size
@@ -319,7 +325,7 @@ class Synthesizer:
         def give_back() -> None:
             self._spooled_bytes -= size
 
-        stream.on_close(give_back)
+        return give_back
 
     def drain(self) -> None:
         """Let nothing more in; what is not finished after DRAIN_SECONDS ends with an error. Called on the loop."""

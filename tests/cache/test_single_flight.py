@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from cache.single_flight import Recording
+from cache.single_flight import Purse, Recording
 
 
 class Tape:
@@ -36,10 +36,11 @@ class Tape:
 
 
 class Scene:
-    def __init__(self, tape: Tape, max_bytes: int = 10**6) -> None:
+    def __init__(self, tape: Tape, max_bytes: int = 10**6, purse: Purse | None = None) -> None:
         self.kept: list[bytes] = []
         self.ends = 0
-        self.recording = Recording(tape.open, keep=self.keep, max_bytes=max_bytes, on_end=self.end)
+        self.purse = purse or Purse(max_bytes, 10**6)
+        self.recording = Recording(tape.open, keep=self.keep, purse=self.purse, on_end=self.end)
 
     async def keep(self, source: Tape, pieces: list[bytes]) -> None:
         self.kept.append(b"".join(pieces))
@@ -151,5 +152,38 @@ def test_what_is_too_large_is_forgotten_as_it_is_heard_and_found_by_nobody():
         await told.recording.task
         assert told.kept == []
         assert sum(map(len, told.recording._pieces)) <= 10
+
+    play(scene)
+
+
+def test_what_all_hold_together_is_bounded_and_free_again_once_nobody_hears_it():
+    async def scene():
+        purse = Purse(each=100, all=25)
+        first, second = (Scene(Tape([b"12345"] * 4), purse=purse) for _ in range(2))
+        listeners = [first.recording.listen(), second.recording.listen()]
+        for listener in listeners:
+            assert await read(listener) == b"12345" * 4
+        for each in (first, second):
+            await each.recording.task
+        assert (len(first.kept), len(second.kept)) == (1, 0)
+        assert not purse.take(10, 0)  # they are whole, but still somebody's
+        for listener in listeners:
+            await listener.aclose()
+        assert purse.take(25, 0)
+
+    play(scene)
+
+
+def test_one_that_is_stopped_ends_though_its_listeners_ask_for_nothing():
+    async def scene():
+        tape = Tape([b"a", b"b"])
+        told = Scene(tape)
+        listener = told.recording.listen()
+        await anext(listener)
+        told.recording.stop()
+        await asyncio.wait({told.recording.task})
+        assert tape.is_closed
+        assert told.kept == []
+        await listener.aclose()
 
     play(scene)

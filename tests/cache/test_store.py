@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cache.store import SMALL_BYTES, STALE_S, Label, Store
+from core.files import SCRATCH_PREFIX, SCRATCH_SUFFIX
 from harness.server import PROJECT
 
 LABEL = Label("audio/mpeg", 24_000, 1.5, 12)
@@ -68,7 +69,10 @@ def test_what_is_put_is_found_to_the_last_byte(store, troubles, size):
     assert not troubles
 
 
-def test_only_its_owner_may_look_into_the_folder(store, tmp_path):
+@pytest.mark.parametrize("is_there_before", [False, True])
+def test_only_its_owner_may_look_into_the_folder(store, tmp_path, is_there_before):
+    if is_there_before:
+        (tmp_path / "cache").mkdir(mode=0o755)
     store.put(KEYS[0], LABEL, [b"data"])
     assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
     assert file_of(store, tmp_path).stat().st_mode & 0o777 == 0o600
@@ -151,15 +155,39 @@ def test_beyond_its_size_the_least_recently_used_go_first(tmp_path, troubles):
 
 def test_what_a_killed_server_left_half_written_goes_and_what_is_no_answer_stays(store, tmp_path):
     store.put(KEYS[0], LABEL, [b"data"])
-    old, new, foreign = (tmp_path / "cache" / name for name in (".tmpabc.new", ".tmpxyz.new", "notes.txt"))
-    for path in (old, new, foreign):
+    names = (f"{SCRATCH_PREFIX}abc{SCRATCH_SUFFIX}", f"{SCRATCH_PREFIX}xyz{SCRATCH_SUFFIX}", "notes.txt", "thesis.new")
+    old, new, *foreign = (tmp_path / "cache" / name for name in names)
+    for path in (old, new, *foreign):
         path.write_bytes(b"half")
-    os.utime(old, (0, time.time() - STALE_S - 1))
-    os.utime(foreign, (0, 0))
+    for path in (old, *foreign):
+        os.utime(path, (0, time.time() - STALE_S - 1))
     store.sweep()
     assert not old.exists()
     assert new.exists()
-    assert foreign.exists()
+    assert all(path.exists() for path in foreign)
+
+
+def test_an_answer_that_is_put_again_counts_once(store):
+    for size in (10, 500, 20):
+        store.put(KEYS[0], LABEL, [bytes(size)])
+    counted = store.usage
+    store.sweep()
+    assert counted == store.usage
+    assert store.usage.answers == 1
+
+
+def test_the_file_of_a_key_is_known_without_being_read(store, tmp_path):
+    store.put(KEYS[0], LABEL, [b"data"])
+    hit = store.get(KEYS[0])
+    assert hit is not None
+    path = file_of(store, tmp_path)
+    os.utime(path, ns=(0, path.stat().st_mtime_ns))
+    assert store.use(KEYS[0]) == hit.stamp
+    assert path.stat().st_atime == pytest.approx(time.time(), abs=5)
+    store.put(KEYS[0], LABEL, [b"atad"])
+    assert store.use(KEYS[0]) not in (None, hit.stamp)
+    path.unlink()
+    assert store.use(KEYS[0]) is None
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_the_cache(tmp_path, troubles):

@@ -6,14 +6,15 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import httpx
 import pytest
 
-from harness.server import Server, running_server, until
+from harness.server import Server, cached_server, running_server, until
 
-TEXT = "slow " * 8
+NUMBERS = count(1)
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +23,8 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cached(tmp_path_factory, folder) -> Iterator[Server]:
-    settings = {"CACHE_TTL_MINUTES": "10", "AUDIO_CACHE_DIR": str(folder / "cache")}
-    with running_server(tmp_path_factory.mktemp("cached"), TTS_BACKEND="tone_backend:make", **settings) as server:
+def cached(folder) -> Iterator[Server]:
+    with cached_server(folder, TTS_BACKEND="tone_backend:make") as server:
         yield server
 
 
@@ -35,6 +35,12 @@ def clean(cached, folder) -> Iterator[Server]:
         path.unlink()
     yield cached
     cached.wait_until_idle()
+
+
+@pytest.fixture
+def text() -> str:
+    """Half a second of a slot, and no other test's: an answer is given from memory for a moment after its file went."""
+    return "slow " * 10 + f"number {next(NUMBERS)}"
 
 
 def files(folder: Path) -> list[Path]:
@@ -56,13 +62,13 @@ def kept(server: Server, folder: Path, count: int = 1) -> None:
 
 
 @pytest.mark.parametrize("format", ["mp3", "opus", "aac", "flac", "wav", "pcm"])
-def test_the_same_request_again_is_the_same_bytes_at_once_with_its_length(clean, folder, format):
-    first = clean.speak(TEXT, response_format=format)
+def test_the_same_request_again_is_the_same_bytes_at_once_with_its_length(clean, folder, format, text):
+    first = clean.speak(text, response_format=format)
     assert told(first) == ("MISS", "HOT")
     assert "etag" not in first.headers
     kept(clean, folder)
     before = tasks(clean)
-    again = clean.speak(TEXT, response_format=format, voice="ALLOY ")
+    again = clean.speak(text, response_format=format, voice="ALLOY ")
     assert told(again) == ("HIT", "CACHE")
     assert again.content == first.content
     assert int(again.headers["content-length"]) == len(first.content)
@@ -71,33 +77,33 @@ def test_the_same_request_again_is_the_same_bytes_at_once_with_its_length(clean,
     assert tasks(clean) == before
 
 
-def test_an_answer_that_was_streamed_is_a_hit_for_one_that_is_whole_and_the_other_way_round(clean, folder):
-    streamed = clean.speak(TEXT, stream=True)
+def test_an_answer_that_was_streamed_is_a_hit_for_one_that_is_whole_and_the_other_way_round(clean, folder, text):
+    streamed = clean.speak(text, stream=True)
     kept(clean, folder)
-    whole = clean.speak(TEXT, stream=False)
+    whole = clean.speak(text, stream=False)
     assert (told(streamed)[0], told(whole)[0]) == ("MISS", "HIT")
     assert whole.content == streamed.content
-    assert clean.speak(TEXT, stream=True).content == streamed.content
+    assert clean.speak(text, stream=True).content == streamed.content
 
 
-def test_events_are_made_of_the_same_answer(clean, folder):
-    plain = clean.speak(TEXT)
+def test_events_are_made_of_the_same_answer(clean, folder, text):
+    plain = clean.speak(text)
     kept(clean, folder)
-    events = clean.speak(TEXT, stream_format="sse")
+    events = clean.speak(text, stream_format="sse")
     assert told(events) == ("HIT", "CACHE")
     assert "etag" not in events.headers
-    fresh = clean.speak(TEXT, stream_format="sse", cache=False)
+    fresh = clean.speak(text, stream_format="sse", cache=False)
     assert told(fresh)[0] == "BYPASS"
     usages = [json.loads(each.text.strip().rsplit("data: ", 1)[1])["usage"] for each in (events, fresh)]
     assert usages[0] == usages[1]
     assert len(plain.content) > 0
 
 
-def test_who_has_it_already_is_told_so(clean, folder):
-    clean.speak(TEXT)
+def test_who_has_it_already_is_told_so(clean, folder, text):
+    clean.speak(text)
     kept(clean, folder)
-    hit = clean.speak(TEXT)
-    body = {"input": TEXT}
+    hit = clean.speak(text)
+    body = {"input": text}
     for tag in (hit.headers["etag"], f'"other", {hit.headers["etag"]}', "*", f"W/{hit.headers['etag']}"):
         answer = clean.http.post("/v1/audio/speech", json=body, headers={"If-None-Match": tag})
         assert (answer.status_code, answer.content) == (304, b"")
@@ -113,17 +119,18 @@ def test_who_has_it_already_is_told_so(clean, folder):
         pytest.param({"cache": 0}, {}, id="JSON 0"),
         pytest.param({}, {"Cache-Control": "no-cache"}, id="no-cache"),
         pytest.param({}, {"Cache-Control": "max-age=0, No-Store"}, id="no-store among others"),
+        pytest.param({}, [("Cache-Control", "max-age=0"), ("Cache-Control", "no-store")], id="in a line of its own"),
     ],
 )
-def test_who_opts_out_is_neither_served_from_disk_nor_kept(clean, folder, fields, headers):
+def test_who_opts_out_is_neither_served_from_disk_nor_kept(clean, folder, fields, headers, text):
     for _ in range(2):
-        answer = clean.http.post("/v1/audio/speech", json={"input": TEXT, **fields}, headers=headers)
+        answer = clean.http.post("/v1/audio/speech", json={"input": text, **fields}, headers=headers)
         assert told(answer) == ("BYPASS", "HOT")
     assert files(folder) == []
-    kept_one = clean.speak(TEXT)
+    kept_one = clean.speak(text)
     kept(clean, folder)
     before = files(folder)[0].stat()
-    clean.http.post("/v1/audio/speech", json={"input": TEXT, **fields}, headers=headers)
+    clean.http.post("/v1/audio/speech", json={"input": text, **fields}, headers=headers)
     after = files(folder)[0].stat()
     assert (after.st_mtime_ns, after.st_atime_ns) == (before.st_mtime_ns, before.st_atime_ns)
     assert kept_one.status_code == 200
@@ -138,26 +145,26 @@ def test_a_form_opts_out_too(clean, folder, value, kind):
     assert files(folder) == []
 
 
-def test_the_path_that_only_streams_never_touches_the_cache(clean, folder):
+def test_the_path_that_only_streams_never_touches_the_cache(clean, folder, text):
     for _ in range(2):
-        assert told(clean.speak(TEXT, "/v1/audio/speech/stream")) == ("BYPASS", "HOT")
+        assert told(clean.speak(text, "/v1/audio/speech/stream")) == ("BYPASS", "HOT")
     assert files(folder) == []
 
 
 @pytest.mark.parametrize("fields", [{"voice": "nova"}, {"speed": 2}, {"response_format": "pcm"}, {"seed": 7}])
-def test_another_request_is_another_answer(clean, folder, fields):
-    clean.speak(TEXT)
+def test_another_request_is_another_answer(clean, folder, fields, text):
+    clean.speak(text)
     kept(clean, folder)
-    assert told(clean.speak(TEXT, **fields))[0] == "MISS"
+    assert told(clean.speak(text, **fields))[0] == "MISS"
 
 
-def test_eight_at_once_are_spoken_once_whether_they_stream_or_not(clean, folder):
+def test_eight_at_once_are_spoken_once_whether_they_stream_or_not(clean, folder, text):
     before = tasks(clean)
-    alone = clean.speak(TEXT, cache=False).content
+    alone = clean.speak(text, cache=False).content
     once = tasks(clean) - before
 
     def ask(number: int) -> httpx.Response:
-        return clean.speak(TEXT, stream=bool(number % 2), **({"stream_format": "sse"} if number == 7 else {}))
+        return clean.speak(text, stream=bool(number % 2), **({"stream_format": "sse"} if number == 7 else {}))
 
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(ask, range(8)))
@@ -168,23 +175,37 @@ def test_eight_at_once_are_spoken_once_whether_they_stream_or_not(clean, folder)
 
 
 @pytest.mark.parametrize("moment", ["before any sound", "in mid-stream"])
-def test_the_others_get_their_audio_when_the_first_one_leaves(clean, folder, moment):
-    alone = clean.speak(TEXT, cache=False).content
+def test_the_others_get_their_audio_when_the_first_one_leaves(clean, folder, text, moment):
     before = tasks(clean)
+    alone = clean.speak(text, cache=False).content
+    once = tasks(clean) - before
+    shared = clean.health()["cache"]["shared"]
 
     async def scene() -> bytes:
         async with httpx.AsyncClient(base_url=clean.url, timeout=30) as http:
-            body = {"input": TEXT}
-            async with http.stream("POST", "/v1/audio/speech", json=body) as first:
-                if moment == "in mid-stream":
-                    await anext(first.aiter_raw())
-                other = asyncio.create_task(http.post("/v1/audio/speech", json=body))
-                await asyncio.sleep(0.1)
+
+            async def first() -> None:
+                async with http.stream("POST", "/v1/audio/speech", json={"input": text}) as answer:
+                    async for _ in answer.aiter_raw():
+                        sounded.set()
+
+            sounded = asyncio.Event()
+            leaving = asyncio.create_task(first())
+            if moment == "in mid-stream":
+                await sounded.wait()
+            else:
+                while not clean.health()["slots"]["busy"]:
+                    await asyncio.sleep(0.005)
+                assert not sounded.is_set()
+            other = asyncio.create_task(http.post("/v1/audio/speech", json={"input": text}))
+            while clean.health()["cache"]["shared"] == shared:
+                await asyncio.sleep(0.005)
+            leaving.cancel()
             return (await other).content
 
     assert asyncio.run(scene()) == alone
     kept(clean, folder)
-    assert tasks(clean) > before
+    assert tasks(clean) - before == 2 * once
 
 
 def test_when_all_leave_the_slots_are_free_and_nothing_is_kept(clean, folder):
@@ -213,23 +234,23 @@ def test_an_error_is_told_to_all_who_share_it_and_not_kept(clean, folder):
     assert files(folder) == []
 
 
-def test_health_tells_what_the_cache_did(clean, folder):
+def test_health_tells_what_the_cache_did(clean, folder, text):
     before = clean.health()["cache"]
-    clean.speak(TEXT)
+    clean.speak(text)
     kept(clean, folder)
-    clean.speak(TEXT)
+    clean.speak(text)
     after = clean.health()["cache"]
     assert after["hits"] - before["hits"] == 1
     assert after["misses"] - before["misses"] == 1
     assert after["troubles"] == before["troubles"]
 
 
-def test_a_file_that_was_spoiled_is_spoken_again_and_told_once(clean, folder):
-    whole = clean.speak(TEXT, response_format="pcm").content
+def test_a_file_that_was_spoiled_is_spoken_again_and_told_once(clean, folder, text):
+    whole = clean.speak(text, response_format="pcm").content
     kept(clean, folder)
     (path,) = files(folder)
     path.write_bytes(path.read_bytes()[:-100])
-    again = clean.speak(TEXT, response_format="pcm")
+    again = clean.speak(text, response_format="pcm")
     assert told(again)[0] == "MISS"
     assert again.content == whole
     assert clean.health()["cache"]["troubles"] >= 1
@@ -252,20 +273,35 @@ def test_a_folder_that_cannot_be_used_costs_nothing_but_the_cache(tmp_path):
         for _ in range(3):
             answer = server.speak("one two")
             assert (answer.status_code, told(answer)[0]) == (200, "MISS")
-        assert server.health()["cache"]["troubles"] >= 1
+        assert server.health()["cache"]["troubles"] >= 3
+    assert server.log.read_text().count("cache failed") == 1
+
+
+def test_identical_requests_are_spoken_once_while_the_engine_loads_too(tmp_path):
+    settings = {"CACHE_TTL_MINUTES": "10", "AUDIO_CACHE_DIR": str(tmp_path / "cache")}
+    server = Server(tmp_path, TTS_BACKEND="tone_backend:make_slow_to_load", **settings)
+    try:
+        server.wait_until("/live")
+        assert server.health()["status"] == "loading"
+        with ThreadPoolExecutor(4) as threads:
+            answers = list(threads.map(lambda _: server.speak("slow " * 10), range(4)))
+        assert {answer.status_code for answer in answers} == {200}
+        cache = server.health()["cache"]
+        assert (cache["misses"], cache["shared"] + cache["hits"]) == (1, 3)
+    finally:
+        server.stop()
 
 
 def test_a_server_killed_while_it_writes_leaves_nothing_that_the_next_one_serves(tmp_path):
-    settings = {"CACHE_TTL_MINUTES": "10", "AUDIO_CACHE_DIR": str(tmp_path / "cache")}
     fields = {"response_format": "wav"}
-    with running_server(tmp_path, TTS_BACKEND="tone_backend:make", **settings) as server:
+    with cached_server(tmp_path, TTS_BACKEND="tone_backend:make") as server:
         whole = server.speak("one " * 2000, **fields, cache=False).content
         for number in range(6):
             threading.Thread(target=_ask_in_vain, args=(server, number)).start()
         until(lambda: any((tmp_path / "cache").glob("*")) if (tmp_path / "cache").exists() else False, 20)
         server.process.kill()
         server.process.wait()
-    with running_server(tmp_path, TTS_BACKEND="tone_backend:make", **settings) as server:
+    with cached_server(tmp_path, TTS_BACKEND="tone_backend:make") as server:
         for number in range(6):
             answer = server.speak("one " * 2000, **fields, seed=number)
             assert answer.content == whole

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from gauges.likeness import SAME, is_beginning, likeness, shape
-from harness.server import Server, running_server, until
+from harness.server import Server, cached_server, until
 
 LOG = logging.getLogger(__name__)
 SECONDS = float(os.environ.get("KILL_SECONDS", "60"))
@@ -82,7 +82,7 @@ class Storm:
 
 def test_whatever_is_killed_nobody_hears_anything_wrong_and_all_slots_come_back(tmp_path):
     settings = {"KOKORO_SLOTS": "1", "COLD_POOL_SIZE": "2", "HOT_QUEUE_SAFETY_FACTOR": "0"}
-    with running_server(tmp_path, TTS_BACKEND="kokoro", COLD_WORKER_IDLE_TIMEOUT="1", **settings) as server:
+    with cached_server(tmp_path, TTS_BACKEND="kokoro", COLD_WORKER_IDLE_TIMEOUT="1", **settings) as server:
         storm = Storm(server)
         clients = [threading.Thread(target=storm.speak, args=(number,)) for number in range(CLIENTS)]
         for client in clients:

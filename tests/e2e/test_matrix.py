@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
+from itertools import count
 
 import numpy as np
 import pytest
 
 from gauges.likeness import SAME, is_beginning, likeness, shape
-from harness.server import Server, running_server, until
+from harness.server import Server, cached_server, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -28,6 +29,7 @@ KINDS = ["plain", "stream", "sse", "whole"]
 MOMENTS = ["queued", "before audio", "mid", "stalled reader"]
 SETTINGS = {"TTS_BACKEND": "kokoro", "KOKORO_SLOTS": "1"}
 FREE_S = 1.0
+SEEDS = count()
 
 
 @dataclass
@@ -71,7 +73,8 @@ class Client:
 
     def _read(self) -> None:
         path = "/v1/audio/speech/stream" if self.kind == "stream" else "/v1/audio/speech"
-        body: dict[str, object] = {"input": self.text, "voice": "nova", "response_format": "pcm"}
+        # Each has a seed of its own: the cache is on, as it is for everybody, and none of them is to be another's.
+        body: dict[str, object] = {"input": self.text, "voice": "nova", "response_format": "pcm", "seed": next(SEEDS)}
         if self.kind == "sse":
             body["stream_format"] = "sse"
         if self.kind == "whole":
@@ -105,14 +108,14 @@ class Client:
 
 @pytest.fixture(scope="module")
 def slow_server(tmp_path_factory) -> Iterator[Server]:
-    with running_server(tmp_path_factory.mktemp("matrix"), **SETTINGS) as server:
+    with cached_server(tmp_path_factory.mktemp("matrix"), **SETTINGS) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def hasty_server(tmp_path_factory) -> Iterator[Server]:
     """A server that gives up what has no sound within 0.3 s."""
-    with running_server(tmp_path_factory.mktemp("hasty"), **SETTINGS, DEADLINE_SECONDS="0.3") as server:
+    with cached_server(tmp_path_factory.mktemp("hasty"), **SETTINGS, DEADLINE_SECONDS="0.3") as server:
         yield server
 
 
@@ -120,7 +123,7 @@ def hasty_server(tmp_path_factory) -> Iterator[Server]:
 def curt_server(tmp_path_factory) -> Iterator[Server]:
     """A server that gives up clients who do not read for a second; its engine makes more at once than buffers hold."""
     folder = tmp_path_factory.mktemp("curt")
-    with running_server(folder, TTS_BACKEND="tone_backend:make", SEND_TIMEOUT_S="1", STREAM_LEAD_S="1000") as server:
+    with cached_server(folder, TTS_BACKEND="tone_backend:make", SEND_TIMEOUT_S="1", STREAM_LEAD_S="1000") as server:
         yield server
 
 
@@ -242,7 +245,7 @@ def test_the_worker_is_killed(slow_server, whole, following, moment):
 
 @each_moment
 def test_the_server_is_told_to_stop(tmp_path, whole, moment):
-    with running_server(tmp_path, **SETTINGS) as server, at(moment, server, *KINDS) as clients:
+    with cached_server(tmp_path, **SETTINGS) as server, at(moment, server, *KINDS) as clients:
         began = time.monotonic()
         server.process.terminate()
         time.sleep(0.3)

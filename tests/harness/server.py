@@ -109,6 +109,13 @@ def running_server(folder: Path, **environment: str) -> Iterator[Server]:
         server.stop()
 
 
+@contextmanager
+def cached_server(folder: Path, **environment: str) -> Iterator[Server]:
+    """The same with a cache of its own, which the others do without: most tests ask for the same again and again."""
+    with running_server(folder, CACHE_TTL_MINUTES="10", AUDIO_CACHE_DIR=str(folder / "cache"), **environment) as server:
+        yield server
+
+
 def until(claim: Callable[[], bool], timeout_s: float = 20.0) -> None:
     """Wait until `claim()` holds."""
     began = time.monotonic()

@@ -177,6 +177,23 @@ def test_a_worker_killed_under_an_answer_that_leaves_whole_costs_it_nothing_but_
     play(scene)
 
 
+@pytest.mark.parametrize("minutes", [0, 10])
+def test_the_memory_of_a_whole_answer_is_counted_until_its_client_has_it(tmp_path, minutes):
+    whole = replace(PCM, text="one two three four. " * 20, format=AudioFormat.WAV, streamed=False)
+
+    async def scene(synthesizer):
+        first = await synthesizer.speak(whole)  # made to its end; nobody has taken anything of it
+        await asyncio.sleep(0.1)
+        with pytest.raises(Overloaded):
+            await synthesizer.speak(replace(whole, seed=1))
+        with pytest.raises(Overloaded):
+            await synthesizer.speak(replace(whole, seed=1, cached=False))
+        await first.aclose()
+        assert await read(synthesizer, replace(whole, seed=2))
+
+    play(scene, max_spool_bytes=2**20, cache_ttl_minutes=minutes, audio_cache_dir=tmp_path / "cache")
+
+
 def test_who_waits_for_the_engine_to_load_is_counted_and_bounded():
     async def scene(synthesizer):
         waiting = asyncio.create_task(read(synthesizer, PCM))
