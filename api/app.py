@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 
-from api import health, models, speech, voices
+from api import admin, health, models, speech, voices
 from api.edge import Edge
 from api.errors import on_http_error, on_speech_error
 from core.errors import SpeechError
@@ -41,7 +41,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.settings = settings
-    for room in (speech, voices, models, health):
+    for room in (speech, voices, models, health, admin):
         app.include_router(room.router)
     app.add_exception_handler(SpeechError, on_speech_error)
     app.add_exception_handler(HTTPException, on_http_error)

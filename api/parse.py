@@ -19,9 +19,13 @@ from audio.formats import CONTAINERS
 from core.errors import InvalidValue, TooLarge, TooSlow
 from core.settings import ServerSettings
 from core.speech import AudioFormat, Params, SpeechRequest
+from voices.collection import Notes
 
 SAMPLE_FIELDS = ("custom_voice_file", "speaker_wav")
 """Names of an uploaded voice sample; the first that is there wins."""
+
+NOTES = ("language", "transcript", "description", "style")
+"""What may be written about a voice that is to be kept."""
 
 MAX_WAIT_HEADER = "X-Max-Wait-Seconds"
 """A client that would rather be refused than hear its first sound later."""
@@ -58,7 +62,7 @@ async def parse_speech(request: Request, limits: ServerSettings, *, always_strea
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     sample = None
     if kind == "multipart/form-data":
-        fields, sample = await _multipart(request, limits)
+        fields, sample = await _multipart(request, limits, SAMPLE_FIELDS)
     else:
         fields = await _fields_alone(request, limits, is_form=kind == "application/x-www-form-urlencoded")
     body = _validated({name: value for name, value in fields.items() if value is not None})
@@ -182,7 +186,26 @@ class _InMemoryParser(MultiPartParser):
         return form
 
 
-async def _multipart(request: Request, limits: ServerSettings) -> tuple[Mapping[str, Any], bytes | None]:
+async def parse_voice(request: Request, limits: ServerSettings) -> tuple[str, bytes, Notes]:
+    """Name, recording and notes of a voice that is to be kept. Raises InvalidValue, TooLarge; as `parse_speech`."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "multipart/form-data":
+        raise InvalidValue("A voice comes as a multipart form with name and audio_sample.")
+    fields, sample = await _multipart(request, limits, ("audio_sample",))
+    if not fields.get("name"):
+        raise InvalidValue("Invalid 'name': should name the voice.", param="name")
+    if sample is None:
+        raise InvalidValue("Invalid 'audio_sample': should be a recording of the voice.", param="audio_sample")
+    try:
+        notes = Notes.model_validate({name: value for name, value in fields.items() if name in NOTES and value})
+    except ValidationError as error:
+        name = str(error.errors(include_input=False)[0]["loc"][0])
+        raise InvalidValue(f"Invalid '{name}': {error.errors(include_input=False)[0]['msg']}.", param=name) from None
+    return fields["name"], sample, notes
+
+
+async def _multipart(
+    request: Request, limits: ServerSettings, sample_fields: tuple[str, ...]
+) -> tuple[Mapping[str, Any], bytes | None]:
     """The text fields, and the sample that came with them; a browser sends a file field left empty without a name."""
     charset = parse_options_header(request.headers["content-type"])[1].get(b"charset") or b"utf-8"
     if charset.strip().lower() not in _CHARSETS:
@@ -195,7 +218,7 @@ async def _multipart(request: Request, limits: ServerSettings) -> tuple[Mapping[
     except (MultiPartException, KeyError, UnicodeError):
         raise InvalidValue("The body is not a valid form in UTF-8.") from None
     try:
-        files = [file for name in SAMPLE_FIELDS if isinstance(file := form.get(name), UploadFile)]
+        files = [file for name in sample_fields if isinstance(file := form.get(name), UploadFile)]
         samples = [await file.read() for file in files if file.filename or file.size]
         return _texts(form.multi_items()), samples[0] if samples else None
     finally:

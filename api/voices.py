@@ -2,10 +2,14 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
+from api.auth import require_admin
+from api.parse import parse_voice
 from core.settings import Settings
+from core.speech import Voice
 from synthesis.synthesizer import Synthesizer
+from voices.collection import Notes
 
 router = APIRouter()
 
@@ -16,7 +20,7 @@ async def list_voices(request: Request) -> dict[str, Any]:
     """All voices, the default first. `voices` is what Open WebUI reads, `data` OpenAI's way of listing."""
     synthesizer: Synthesizer = request.app.state.synthesizer
     settings: Settings = request.app.state.settings
-    voices = synthesizer.voices
+    voices = synthesizer.speakers.all
     return {
         "object": "list",
         "default": voices[0].id,
@@ -31,4 +35,43 @@ async def list_voices(request: Request) -> dict[str, Any]:
             for voice in voices
         ],
         "voices": [{"voice_id": voice.id, "id": voice.id, "name": voice.name} for voice in voices],
+    }
+
+
+@router.get("/v1/audio/voices/{voice_id}")
+async def read_voice(request: Request, voice_id: str) -> dict[str, Any]:
+    """One voice."""
+    synthesizer: Synthesizer = request.app.state.synthesizer
+    return _told(*synthesizer.speakers.find(voice_id))
+
+
+@router.post("/v1/audio/voices", dependencies=[Depends(require_admin)])
+async def add_voice(request: Request) -> dict[str, Any]:
+    """Keep a recording as a voice: OpenAI's createVoice."""
+    synthesizer: Synthesizer = request.app.state.synthesizer
+    settings: Settings = request.app.state.settings
+    name, sample, notes = await parse_voice(request, settings.server)
+    custom = await synthesizer.speakers.add(name, sample, notes)
+    return _told(custom.voice, custom.notes)
+
+
+@router.delete("/v1/audio/voices/{voice_id}", dependencies=[Depends(require_admin)])
+async def delete_voice(request: Request, voice_id: str) -> dict[str, Any]:
+    """Delete a voice that was added."""
+    synthesizer: Synthesizer = request.app.state.synthesizer
+    await synthesizer.speakers.remove(voice_id)
+    return {"id": voice_id, "object": "audio.voice", "deleted": True}
+
+
+def _told(voice: Voice, notes: Notes) -> dict[str, Any]:
+    return {
+        "id": voice.id,
+        "object": "audio.voice",
+        "name": voice.name,
+        "created_at": notes.created_at,
+        "wav_path": voice.path,
+        "language": voice.language,
+        "transcript": notes.transcript or None,
+        "description": notes.description or None,
+        "style": notes.style or None,
     }

@@ -3,6 +3,9 @@
 SpeechError (500)
 ├── InvalidValue (422)            a field is missing, empty, of the wrong type or out of range
 ├── RequestRefused (400)
+│   ├── Unauthorized (401)        no key, or a wrong one
+│   ├── Forbidden (403)           it is not for who asks
+│   ├── NotFound (404)            nothing of that name
 │   ├── UnknownVoice              no voice of that name
 │   ├── UnsupportedLanguage       the backend does not speak it, or an extra is missing
 │   ├── CloningNotSupported       a sample was sent to a backend that cannot clone
@@ -49,6 +52,24 @@ class RequestRefused(SpeechError):
     """A well-formed request for something that this server does not have."""
 
     status, type, code = 400, "invalid_request_error", "invalid_request"
+
+
+class Unauthorized(RequestRefused):
+    """No key, or a wrong one."""
+
+    status, code = 401, "invalid_api_key"
+
+
+class Forbidden(RequestRefused):
+    """It is not for who asks."""
+
+    status, code = 403, "forbidden"
+
+
+class NotFound(RequestRefused):
+    """Nothing of that name. The message never repeats the name: it is the user's text."""
+
+    status, code = 404, "not_found"
 
 
 class UnknownVoice(RequestRefused):

@@ -27,6 +27,9 @@ class Events(Protocol):
     def notes_lost(self, *, reason: str) -> None:
         """What was learned cannot be kept for the next start; `reason` is the kind and place of the exception."""
 
+    def voices_read(self, *, loaded: int, failed: int) -> None:
+        """The operator's voices were read; how many are voices, and how many entries are none."""
+
     def cache_failed(self, *, reason: str) -> None:
         """The cache was of no use, once of many times; `reason` is the kind and place of the exception."""
 
@@ -69,6 +72,9 @@ class Silence:
         """Ignored."""
 
     def notes_lost(self, *, reason: str) -> None:
+        """Ignored."""
+
+    def voices_read(self, *, loaded: int, failed: int) -> None:
         """Ignored."""
 
     def cache_failed(self, *, reason: str) -> None:

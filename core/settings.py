@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -31,6 +31,10 @@ class ServerSettings(_Group):
     host: str = Field("127.0.0.1", description="Address to listen on. 0.0.0.0 opens it to the network.")
     port: int = Field(9004, ge=1, le=65535, description="Port to listen on.")
     debug: bool = Field(False, description="Log more. Never logs the text of a request.")
+    admin_api_key: SecretStr = Field(
+        SecretStr(""),
+        description="Key for routes that change something (voices, /admin). Empty: only from this machine.",
+    )
     cors_allow_origins: str = Field(
         "", description="Comma-separated web origins that may call from a browser. Empty: none."
     )
@@ -59,6 +63,9 @@ class SpeechSettings(_Group):
         "en",
         pattern=r"^[A-Za-z]{2}([-_][A-Za-z\d]{2,8}){0,3}$",
         description="Language where neither request, voice nor text tells: en, zh-CN.",
+    )
+    voice_asset_dir: Path = Field(
+        Path("assets/voices"), description="Folder of your own voices, for engines that can clone; see voices.json."
     )
     served_model_name: str = Field("", description="One more name in the list of models.")
 
@@ -196,7 +203,7 @@ def _example_lines() -> Iterator[str]:
         yield f"# --- {(group.__doc__ or '').strip()}"
         for name, field in group.model_fields.items():
             yield f"# {field.description}{_bounds(field.metadata)}"
-            yield f"#{name.upper()}={'' if field.default == '' else _plain(field.default)}"
+            yield f"#{name.upper()}={_plain(field.default)}"
 
 
 def _bounds(metadata: list[Any]) -> str:
@@ -206,6 +213,8 @@ def _bounds(metadata: list[Any]) -> str:
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 

@@ -23,8 +23,11 @@ from scheduler.messages import CPU
 from scheduler.scheduler import Scheduler
 from scheduler.watchdog import Patience
 from synthesis.order import learn_rules
+from synthesis.speakers import Speakers
 from synthesis.stream import AudioStream
 from synthesis.synthesizer import Synthesizer
+from voices.collection import Collection
+from voices.library import OPENAI_NAMES, Library
 
 DISK_THREADS = 2
 """For the cache."""
@@ -45,6 +48,13 @@ def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
         hot_idle_s=settings.hot_idle_timeout,
         least_bytes=int((settings.min_cold_ram_gb if device == CPU else settings.min_cold_vram_gb) * 2**30),
     )
+
+
+def _speakers(settings: Settings, pool: Pool, events: Events, threads: Executor) -> Speakers:
+    root = PROJECT / settings.speech.voice_asset_dir
+    collection = Collection(root, PROJECT / "voices.json", taken=frozenset(OPENAI_NAMES))
+    library = Library(settings.speech.default_voice)
+    return Speakers(library, collection, traits=lambda: pool.known_traits, events=events, threads=threads)
 
 
 def _cache(settings: CacheSettings, events: Events, clock: Clock, threads: Executor) -> Cache[AudioStream] | None:
@@ -87,11 +97,13 @@ async def open_synthesizer(
         ThreadPoolExecutor(max_workers=DISK_THREADS, thread_name_prefix="disk") as disk,  # no encoder waits for a disk
     ):
         cache = _cache(settings.cache, events, clock, disk)
+        speakers = _speakers(settings, pool, events, threads)
         synthesizer = Synthesizer(
-            settings, pool, cache, backend=backend, limits=limits, clock=clock, events=events, threads=threads
+            settings, pool, speakers, cache, backend=backend, limits=limits, clock=clock, events=events, threads=threads
         )
         events.server_started(backend=backend)
         pool.open()
+        speakers.open()
         chores = {asyncio.create_task(notebook.keep(lambda: scheduler.learned))}
         if cache:
             chores.add(asyncio.create_task(cache.sweep()))
@@ -101,5 +113,6 @@ async def open_synthesizer(
             for chore in chores:
                 chore.cancel()
             await synthesizer.stop()
+            await speakers.close()
             await asyncio.wait(chores)
             notebook.write(scheduler.learned)

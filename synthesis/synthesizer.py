@@ -12,7 +12,6 @@ from audio.formats import check_rate
 from cache.cache import Cache
 from core.clock import Clock
 from core.errors import (
-    CloningNotSupported,
     DeadlineExceeded,
     InvalidValue,
     Overloaded,
@@ -22,26 +21,21 @@ from core.errors import (
 )
 from core.events import Events
 from core.settings import Settings
-from core.speech import OPENAI_SAMPLE_RATE, AudioFormat, Reference, SpeechRequest, Traits, Utterance, Voice
+from core.speech import OPENAI_SAMPLE_RATE, AudioFormat, SpeechRequest, Traits, Utterance, Voice
 from pool.pool import Pool
 from scheduler.admission import Limits, check_unloaded
 from scheduler.estimator import estimated_s
 from scheduler.job import JobSpec
 from synthesis.answer import Answer
 from synthesis.order import Order
+from synthesis.speakers import Speakers
 from synthesis.status import Status
 from synthesis.stream import AudioStream
 from text.language import canonical, detect
 from text.plan import plan
-from voices.library import Library
-from voices.sample import reference
 
 LONG_TEXT_CHARS = 1000
 """Longer texts are planned in a thread, so that the event loop is never held for more than a few milliseconds."""
-
-
-SAMPLE_FIELD = "custom_voice_file"
-"""What errors call the recording that came with a request."""
 
 
 class Synthesizer:
@@ -51,6 +45,7 @@ class Synthesizer:
         self,
         settings: Settings,
         pool: Pool,
+        speakers: Speakers,
         cache: Cache[AudioStream] | None,
         *,
         backend: str,
@@ -61,13 +56,13 @@ class Synthesizer:
     ) -> None:
         """cache: None where it is off. backend: its name. limits: of the queue. threads: where encoding blocks."""
         self._settings = settings
+        self.speakers = speakers
         self._pool = pool
         self._cache = cache
         self._backend = backend
         self._clock = clock
         self._events = events
         self._threads = threads
-        self._library = Library(settings.speech.default_voice)
         self._default_language = canonical(settings.speech.default_language)
         self._limits = limits
         self._started = clock.now()
@@ -77,12 +72,6 @@ class Synthesizer:
         self._loading = 0
         self._is_stopping = False
         self._draining: asyncio.Task[None] | None = None
-
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        """All voices that a request can name, the default first; a backend's own ones once it has loaded."""
-        traits = self._pool.known_traits
-        return (self._library.with_built_in(traits.voices) if traits else self._library).all
 
     def status(self) -> Status:
         """How things stand."""
@@ -102,7 +91,7 @@ class Synthesizer:
             reason=view.reason,
             backend=self._backend,
             traits=self._pool.known_traits,
-            voices=self.voices,
+            voices=self.speakers.all,
             pool=view,
             load_score=load_score,
             accepts_requests=state not in ("stopping", "failed") and not is_full,
@@ -126,10 +115,9 @@ class Synthesizer:
             came = self._clock.now()
             traits = await self._wait_for_traits(request)
             waited_s = self._clock.now() - came
-        voice = self._library.with_built_in(traits.voices).resolve(request.voice)
+        voice, reference = await self.speakers.resolve(request, traits)
         language = self._asked_language(request, voice, traits)
-        made_from = Reference(voice.id) if request.sample is None else await self._cloned(request.sample, traits)
-        order = Order(request, made_from, language, traits, self._default_language, waited_s)
+        order = Order(request, reference, language, traits, self._default_language, waited_s)
         began = self._clock.now()
         self._in_flight += 1
         answer = None
@@ -176,16 +164,6 @@ class Synthesizer:
         answer = Answer(audio, cache="MISS", clock=self._clock)
         answer.on_close(give_back)
         return answer
-
-    async def _cloned(self, sample: bytes, traits: Traits) -> Reference:
-        """The voice of a recording that came with a request. Raises CloningNotSupported, BadSample."""
-        if not traits.can_clone:
-            raise CloningNotSupported(
-                f"The {traits.backend} backend cannot clone voices; coqui, voxcpm and voxcpm-vllm can (TTS_BACKEND).",
-                param=SAMPLE_FIELD,
-            )
-        read = partial(reference, sample, param=SAMPLE_FIELD)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, read)
 
     async def _wait_for_traits(self, request: SpeechRequest) -> Traits:
         """For the first worker. Raises Overloaded, DeadlineExceeded, Unavailable."""

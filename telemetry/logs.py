@@ -71,6 +71,11 @@ class LogEvents:
         """What was learned cannot be kept for the next start."""
         _write(logging.WARNING, "learned figures lost", reason=reason)
 
+    def voices_read(self, *, loaded: int, failed: int) -> None:
+        """The operator's voices were read."""
+        if loaded or failed:
+            _write(logging.WARNING if failed else logging.INFO, "voices read", loaded=loaded, failed=failed)
+
     def cache_failed(self, *, reason: str) -> None:
         """The cache was of no use."""
         _write(logging.WARNING, "cache failed", reason=reason)

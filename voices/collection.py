@@ -37,11 +37,11 @@ class Notes(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
-    file: str = Field("", max_length=1024)
-    language: str | None = Field(None, pattern=r"^[A-Za-z]{2}([-_][A-Za-z\d]{2,8}){0,3}$")
-    transcript: str = Field("", max_length=4096)
-    description: str = Field("", max_length=4096)
-    style: str = Field("", max_length=1024)
+    file: str = Field(default="", max_length=1024)
+    language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2}([-_][A-Za-z\d]{2,8}){0,3}$")
+    transcript: str = Field(default="", max_length=4096)
+    description: str = Field(default="", max_length=4096)
+    style: str = Field(default="", max_length=1024)
     created_at: int = 0
 
 

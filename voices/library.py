@@ -38,9 +38,12 @@ class Library:
         """Every voice, the default first."""
         return tuple(sorted(self._voices.values(), key=lambda voice: voice.id != self._default))
 
-    def with_built_in(self, voices: Iterable[Voice]) -> Self:
-        """A library that has a backend's own voices too; a name that is taken keeps its voice."""
-        return type(self)(self._default, [*self._voices.values(), *(v for v in voices if v.id not in self._voices)])
+    def with_more(self, voices: Iterable[Voice]) -> Self:
+        """A library that has these voices too; a name that is taken keeps its voice."""
+        known = dict(self._voices)
+        for voice in voices:
+            known.setdefault(voice.id, voice)
+        return type(self)(self._default, known.values())
 
     def resolve(self, name: str | None) -> Voice:
         """The voice of a name, in any case and with spaces around it; the default for None. Raises UnknownVoice."""

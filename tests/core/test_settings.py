@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -39,7 +39,7 @@ def elsewhere(tmp_path: Path) -> ModuleType:
 def values(module: ModuleType) -> dict[str, object]:
     """All settings in one table."""
     loaded = module.load_settings()
-    groups = (loaded.server, loaded.speech, loaded.pool, loaded.kokoro)
+    groups = [getattr(loaded, field.name) for field in fields(loaded)]
     return {name: value for group in groups for name, value in group.model_dump().items()}
 
 

@@ -50,7 +50,7 @@ def test_anything_else_is_unknown_and_is_not_repeated(name):
 
 
 def test_a_backend_s_own_voices_come_behind_and_never_replace_a_name():
-    library = Library("af_heart").with_built_in([OWN, Voice("alloy", "Other", "fr")])
+    library = Library("af_heart").with_more([OWN, Voice("alloy", "Other", "fr")])
     assert library.resolve(None) == OWN
     assert library.all[0] == OWN
     assert library.resolve("alloy").language is None
