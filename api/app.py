@@ -63,7 +63,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     set_up(debug=settings.server.debug)
     refuse_more_processes()
-    async with open_synthesizer(settings, LogEvents()) as synthesizer:
+    async with open_synthesizer(settings, LogEvents(log_text=settings.server.log_text)) as synthesizer:
         app.state.synthesizer = synthesizer
         call_on_signal(synthesizer.drain)
         yield

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NoReturn
 
 import av
@@ -48,14 +49,24 @@ def decode(data: bytes, *, rate: int, max_s: float) -> Samples:
     return np.concatenate(pieces)
 
 
-def kind_of(data: bytes) -> str:
-    """What such a file is usually called: wav, flac, mp3, ogg, m4a, webm or aac. Raises Undecodable."""
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a recording comes in. name: wav, flac, mp3, ogg, m4a, webm or aac. rate: Hz."""
+
+    name: str
+    rate: int
+    channels: int
+
+
+def kind_of(data: bytes) -> Kind:
+    """What a recording comes in, whatever its file is called. Raises Undecodable."""
     try:
         with _opened(data) as container:
-            name = container.format.name
-    except FFmpegError as error:
+            name, track = container.format.name, container.streams.audio[0]
+            shown = {"mov,mp4,m4a,3gp,3g2,mj2": "m4a", "matroska,webm": "webm"}.get(name, name)
+            return Kind(shown, track.codec_context.sample_rate, track.codec_context.channels)
+    except (FFmpegError, IndexError) as error:
         raise Undecodable("This is no recording that can be read.") from error
-    return {"mov,mp4,m4a,3gp,3g2,mj2": "m4a", "matroska,webm": "webm"}.get(name, name)
 
 
 def _opened(data: bytes) -> InputContainer:

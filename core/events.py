@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Events(Protocol):
-    """Called at things worth telling; none of the values holds a word of a user's text."""
+    """Called at things worth telling; but for `text`, no value holds a word of what a user sent."""
 
     def server_started(self, *, backend: str) -> None:
         """The HTTP side is up; the model may still be loading."""
@@ -37,6 +37,7 @@ class Events(Protocol):
         self,
         *,
         outcome: str,
+        text: str,
         cache: str,
         format: str,
         chars: int,
@@ -46,6 +47,7 @@ class Events(Protocol):
     ) -> None:
         """A request for speech is over: done, failed, cancelled or rejected. Seconds count from its admission.
 
+        text: what was to be said; a listener keeps it to itself unless the operator wants to see it.
         cache: as the client was told, empty where it did not come so far.
         """
 
@@ -84,6 +86,7 @@ class Silence:
         self,
         *,
         outcome: str,
+        text: str,
         cache: str,
         format: str,
         chars: int,

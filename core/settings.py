@@ -31,6 +31,7 @@ class ServerSettings(_Group):
     host: str = Field("127.0.0.1", description="Address to listen on. 0.0.0.0 opens it to the network.")
     port: int = Field(9004, ge=1, le=65535, description="Port to listen on.")
     debug: bool = Field(False, description="Log more. Never logs the text of a request.")
+    log_text: bool = Field(False, description="Log what is spoken, for debugging. Nothing of it is private any more.")
     admin_api_key: SecretStr = Field(
         SecretStr(""),
         description="Key for routes that change something (voices, /admin). Empty: only from this machine.",

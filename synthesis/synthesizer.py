@@ -229,6 +229,7 @@ class Synthesizer:
         self._outcomes[outcome] += 1
         self._events.job_ended(
             outcome=outcome,
+            text=request.text,
             cache=answer.cache if answer else "",
             format=request.format.value,
             chars=len(request.text),

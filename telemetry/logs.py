@@ -1,5 +1,6 @@
 """One line an event, with fields. No line holds a word of what a user wanted spoken, nor a name that a user sent."""
 
+import json
 import logging
 import sys
 from contextvars import ContextVar
@@ -43,6 +44,12 @@ def request_broke(place: str) -> None:
 class LogEvents:
     """`core.events.Events` as lines."""
 
+    def __init__(self, *, log_text: bool) -> None:
+        """log_text: whether they hold what is spoken."""
+        self._log_text = log_text
+        if log_text:
+            _write(logging.WARNING, "LOG_TEXT is on: every text that is spoken is written into this log")
+
     def server_started(self, *, backend: str) -> None:
         """The HTTP side is up; the model may still be loading."""
         _write(logging.INFO, "server started", backend=backend)
@@ -84,6 +91,7 @@ class LogEvents:
         self,
         *,
         outcome: str,
+        text: str,
         cache: str,
         format: str,
         chars: int,
@@ -101,6 +109,7 @@ class LogEvents:
             audio_s=round(audio_s, 2),
             first_audio_s=None if first_audio_s is None else round(first_audio_s, 3),
             wall_s=round(wall_s, 3),
+            text=text if self._log_text else "",
         )
 
 
@@ -111,4 +120,5 @@ def _write(level: int, event: str, **fields: object) -> None:
 
 
 def _quoted(value: str) -> str:
-    return f'"{value}"' if " " in value else value
+    """In quotation marks where it is no plain word; on one line in any case."""
+    return value if value.isprintable() and " " not in value else json.dumps(value, ensure_ascii=False)

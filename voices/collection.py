@@ -110,7 +110,7 @@ class Collection:
         folder = self._root / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / f"{voice_id}.json", [notes.model_dump_json(exclude_defaults=True).encode()])
-        path = folder / f"{voice_id}.{kind_of(data)}"
+        path = folder / f"{voice_id}.{kind_of(data).name}"
         write_whole(path, [data])
         for suffix in SUFFIXES:  # of an earlier one
             if suffix != path.suffix:

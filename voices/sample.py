@@ -3,6 +3,7 @@
 import hashlib
 
 import numpy as np
+import numpy.typing as npt
 
 from audio.decode import TooLong, Undecodable, decode
 from audio.level import dbfs
@@ -55,11 +56,21 @@ def fault_of(sample: Samples) -> str:
 
 def speech_dbfs(sample: Samples) -> float:
     """Level of the loudest tenth of a recording, where somebody speaks if anybody does."""
+    power = _powers(sample)
+    return dbfs(np.sqrt(power[-max(1, len(power) // 10) :]).astype(np.float32))
+
+
+def noise_dbfs(sample: Samples) -> float:
+    """Level of the quietest tenth of a recording, where nobody speaks if there is any pause."""
+    power = _powers(sample)
+    return dbfs(np.sqrt(power[: max(1, len(power) // 10)]).astype(np.float32))
+
+
+def _powers(sample: Samples) -> npt.NDArray[np.float64]:
+    """Mean square of each short frame, the quietest first."""
     size = round(_FRAME_S * REFERENCE_RATE)
     frames = sample[: len(sample) // size * size].reshape(-1, size)
-    power = np.sort(np.mean(np.square(frames, dtype=np.float64), axis=1))
-    loudest = power[-max(1, len(power) // 10) :]
-    return dbfs(np.sqrt(loudest).astype(np.float32))
+    return np.sort(np.mean(np.square(frames, dtype=np.float64), axis=1))
 
 
 def clipped_share(sample: Samples) -> float:

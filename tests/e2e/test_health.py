@@ -161,3 +161,13 @@ def test_what_is_not_finished_in_time_is_told_so_and_the_server_ends_all_the_sam
         assert 0.9 < time.monotonic() - began < 5
         assert sorted(told, key=str) == [503, 503, None, None]  # two had no sound yet; two broke off
         assert "ERROR" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_a_text_is_in_the_log_only_where_the_operator_wants_it_there(tmp_path, is_on):
+    with running_server(tmp_path, TTS_BACKEND="tone_backend:make", LOG_TEXT=str(is_on)) as server:
+        assert server.speak('one "two"\nthree', voice="nova").status_code == 200
+    log = server.log.read_text()
+    assert ("LOG_TEXT is on" in log) is is_on
+    assert (r'text="one \"two\"\nthree"' in log) is is_on
+    assert "nova" not in log

@@ -1,0 +1,75 @@
+"""voices: what an operator does with voices of his own."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audio.decode import kind_of
+from cli.settings import settings_or_exit
+from core.errors import SpeechError
+from core.settings import PROJECT
+from core.speech import REFERENCE_RATE
+from voices.collection import Collection, Notes, read_file
+from voices.library import OPENAI_NAMES
+from voices.sample import clipped_share, noise_dbfs, reference, speech_dbfs
+
+GOOD_RATE = 22_050
+"""Hz. Below, a voice sounds dull, whatever is made from it."""
+
+GOOD_S = 6.0, 30.0
+"""Seconds of speech that are enough, and beyond which more does not help."""
+
+GOOD_SPEECH_DBFS = -30.0
+
+GOOD_DISTANCE_DB = 30.0
+"""Between speech and what is heard in its pauses."""
+
+app = typer.Typer(no_args_is_help=True, help="Voices of your own, for engines that can clone.")
+
+
+@app.command()
+def add(
+    file: Annotated[Path, typer.Argument(help="A recording: wav, flac, mp3, ogg, m4a or webm.")],
+    name: Annotated[str | None, typer.Option(help="[the file's own]")] = None,
+    language: Annotated[str | None, typer.Option(help="en, zh-CN, ... [whatever the text is in]")] = None,
+    transcript: Annotated[str, typer.Option(help="What is said in the recording.")] = "",
+) -> None:
+    """Check a recording, show what was found, and keep it as a voice."""
+    settings = settings_or_exit()
+    try:
+        notes = Notes(language=language, transcript=transcript)
+    except ValueError:
+        raise typer.BadParameter("It should look like en or zh-CN.", param_hint="--language") from None
+    collection = Collection(
+        PROJECT / settings.speech.voice_asset_dir, PROJECT / "voices.json", taken=frozenset(OPENAI_NAMES)
+    )
+    try:
+        data = read_file(file)
+        _show(data)
+        collection.reload()
+        custom = collection.add(file.stem if name is None else name, data, notes)
+    except (SpeechError, OSError) as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(1) from None
+    print(f"It is the voice {custom.voice.id} from the next start on, or after POST /admin/reload-voices.")
+
+
+def _show(data: bytes) -> None:
+    """What was found, and what would be better. Raises BadSample where it is no good at all."""
+    made_from = reference(data)
+    assert made_from.sample is not None
+    kind, sample = kind_of(data), made_from.sample
+    seconds, speech, noise = len(sample) / REFERENCE_RATE, speech_dbfs(sample), noise_dbfs(sample)
+    print(f"{kind.name}, {kind.rate} Hz, {kind.channels} channel{'s' if kind.channels > 1 else ''}, {seconds:.1f} s")
+    print(f"speech {speech:.0f} dBFS, pauses {noise:.0f} dBFS, {clipped_share(sample):.1%} at full scale")
+    low, high = GOOD_S
+    advice = {
+        f"{low:.0f} to {high:.0f} s of speech are best.": not low <= seconds <= high,
+        f"{GOOD_RATE} Hz or more sound brighter.": kind.rate < GOOD_RATE,
+        "It is rather quiet.": speech < GOOD_SPEECH_DBFS,
+        "There is noise, or no pause, behind the voice.": speech - noise < GOOD_DISTANCE_DB,
+    }
+    for sentence in (sentence for sentence, holds in advice.items() if holds):
+        print(f"Note: {sentence}")

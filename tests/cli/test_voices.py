@@ -1,0 +1,109 @@
+"""`voices add` as a person types it, and the page that says how to record."""
+
+import io
+import re
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from cli.voices import GOOD_RATE, GOOD_S
+from voices.collection import MAX_FILE_BYTES
+from voices.sample import MAX_CLIPPED, MAX_S, MIN_S, MIN_SPEECH_DBFS
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "CLONE_VOICES.md"
+
+
+def recording(*, seconds: float = 8.0, rate: int = 24_000, level: float = 0.3, noise: float = 0.0) -> bytes:
+    """Half a second of tone and half a second of pause, again and again."""
+    time = np.arange(int(seconds * rate)) / rate
+    tone = level * np.sin(2 * np.pi * 200 * time) * (time % 1 < 0.5)
+    sound = np.clip(tone + noise * np.random.default_rng(1).standard_normal(len(time)), -1, 1)
+    file = io.BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setparams((1, 2, rate, 0, "NONE", ""))
+        out.writeframes((sound * 32767).astype("<i2").tobytes())
+    return file.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("VOICE_ASSET_DIR", str(tmp_path / "voices"))
+    monkeypatch.setenv("COLUMNS", "500")
+    return tmp_path
+
+
+def add(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, ["voices", "add", *map(str, words)])
+
+
+def test_a_good_recording_is_shown_and_kept(folder):
+    file = folder / "Anna.wav"
+    file.write_bytes(recording())
+    told = add(file, "--language", "en", "--transcript", "Hello.")
+    assert told.exit_code == 0, told.output
+    assert "wav, 24000 Hz, 1 channel, 8.0 s" in told.output
+    assert "Note:" not in told.output
+    assert "the voice anna" in told.output
+    assert (folder / "voices" / "elite" / "anna.wav").read_bytes() == file.read_bytes()
+    assert "Hello." in (folder / "voices" / "elite" / "anna.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("sound", "advice"),
+    [
+        ({"seconds": 2.0}, "6 to 30 s"),
+        ({"rate": 16_000}, "22050 Hz"),
+        ({"level": 0.02}, "quiet"),
+        ({"noise": 0.05}, "noise"),
+    ],
+)
+def test_what_would_be_better_is_said(folder, sound, advice):
+    file = folder / "a.wav"
+    file.write_bytes(recording(**sound))
+    told = add(file, "--name", "better")
+    assert told.exit_code == 0, told.output
+    assert [line for line in told.output.splitlines() if line.startswith("Note:") and advice in line]
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "said"),
+    [
+        (b"text", [], "no recording"),
+        (recording(seconds=0.2), [], "1 s at least"),
+        (recording(level=0.0), [], "silent"),
+        (recording(level=40.0), [], "too loud"),
+        (recording(), ["--name", "alloy"], "another voice"),
+        (recording(), ["--name", "../x"], "letters"),
+        (recording(), ["--language", "!!"], "en or zh-CN"),
+    ],
+)
+def test_what_is_no_good_is_refused_and_not_kept(folder, data, words, said):
+    file = folder / "a.wav"
+    file.write_bytes(data)
+    told = add(file, *words)
+    assert told.exit_code != 0
+    assert said in told.output
+    assert "Traceback" not in told.output
+    assert not (folder / "voices").exists()
+
+
+def test_a_file_that_is_not_there_is_told(folder):
+    assert "cannot be read" in add(folder / "none.wav").output
+
+
+def test_the_page_says_what_the_code_accepts():
+    page = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8"))
+    low, high = GOOD_S
+    for said in (
+        f"{low:.0f} to {high:.0f} s of one person",
+        f"Less than {MIN_S:.0f} s or more than {MAX_S:.0f} s is refused",
+        f"more than {MAX_CLIPPED * 100:.0f} % does",
+        f"below {MIN_SPEECH_DBFS:.0f} dBFS",
+        f"{GOOD_RATE:_} Hz".replace("_", " "),
+        f"At most {MAX_FILE_BYTES // 2**20} MiB",
+    ):
+        assert said in page
