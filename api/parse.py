@@ -77,16 +77,15 @@ async def parse_speech(request: Request, limits: ServerSettings, *, always_strea
         speech,
         client=request.client.host if request.client else "",
         max_wait_s=_max_wait_s(request.headers.get(MAX_WAIT_HEADER)),
-        cached=body.cache
-        and not always_streamed
-        and not _forbids_cache(",".join(request.headers.getlist("cache-control"))),
+        cached=body.cache and not always_streamed and not _forbids_cache(request),
     )
     return Asked(speech, is_sse=body.stream_format == "sse")
 
 
-def _forbids_cache(directives: str) -> bool:
-    """Whether a Cache-Control header wants a new answer, or no trace of this one."""
-    return not {"no-cache", "no-store"}.isdisjoint(name.strip().lower() for name in directives.split(","))
+def _forbids_cache(request: Request) -> bool:
+    """Whether headers want a new answer, or no trace of this one, however oddly they say it."""
+    said = ",".join(request.headers.getlist("cache-control") + request.headers.getlist("pragma")).lower()
+    return "no-cache" in said or "no-store" in said
 
 
 def _max_wait_s(value: str | None) -> float | None:

@@ -12,6 +12,7 @@ from cache.recent import Recent
 from cache.single_flight import Listener, Purse, Recording, Source
 from cache.store import Hit, Store, Usage
 from core.clock import Clock
+from core.errors import SynthesisFailed
 from core.events import Events
 
 SWEEP_INTERVAL_S = 300.0
@@ -79,12 +80,15 @@ class Found:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next bytes. Raises OSError where the disk fails."""
+        """The next bytes. Raises SynthesisFailed where the disk fails."""
         if self._hit.is_at_hand:
             piece = self._hit.next()
         else:
             self._reading = asyncio.get_running_loop().run_in_executor(self._threads, self._hit.next)
-            piece = await asyncio.shield(self._reading)
+            try:
+                piece = await asyncio.shield(self._reading)
+            except OSError:
+                raise SynthesisFailed("The rest of this answer cannot be read any more.") from None
         if not piece:
             raise StopAsyncIteration
         return piece

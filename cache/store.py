@@ -4,6 +4,7 @@ A file is a line that says what it is, a line of JSON (`Label`, size and digest 
 written under another name and renamed when it is whole; another server may use the same folder. All calls block.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -18,7 +19,7 @@ from typing import BinaryIO, TypeAlias
 from pydantic import TypeAdapter
 
 from core.errors import place_of
-from core.files import is_scratch, write_whole
+from core.files import is_scratch, open_plain, write_whole
 
 MAGIC = b"uttera-tts audio 1\n"
 
@@ -79,6 +80,7 @@ class Hit:
         self.size = head.size
         self.digest = head.digest
         self.stamp = stamp
+        self._left = head.size
         self._head = head
         self._all = pieces
         self._pieces = iter(pieces)
@@ -94,8 +96,14 @@ class Hit:
         return self._file is None
 
     def next(self) -> bytes:
-        """The next piece; empty after the last. Raises OSError where the disk fails."""
-        return next(self._pieces, b"") if self._file is None else self._file.read(PIECE_BYTES)
+        """The next piece; empty after the last. Raises OSError where the disk fails, or somebody has cut the file."""
+        if self._file is None:
+            return next(self._pieces, b"")
+        piece = self._file.read(PIECE_BYTES)
+        self._left -= len(piece)
+        if not piece and self._left:
+            raise OSError(errno.EIO, "The file is shorter than it was.")
+        return piece
 
     def close(self) -> None:
         """Let go of the file. Safe more than once."""
@@ -127,7 +135,7 @@ class Store:
         """The answer of a key, checked to the last byte; None where there is none."""
         path = self._path(key)
         try:
-            file = open(path, "rb", opener=_open_no_link)  # noqa: SIM115  (a hit may keep it)
+            file = open_plain(path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -137,7 +145,7 @@ class Store:
         try:
             stamp = _stamp(os.fstat(file.fileno()))
             if self._is_young(stamp):
-                hit = self._opened(file, stamp)
+                hit = self._opened(file, key, stamp)
                 with suppress(OSError):  # a folder that can only be read
                     self._touch(key, stamp)
         except (OSError, ValueError) as error:
@@ -164,13 +172,13 @@ class Store:
     def _is_young(self, stamp: Stamp) -> bool:
         return time.time() - stamp[1] / 1e9 <= self._ttl_s
 
-    def _opened(self, file: BinaryIO, stamp: Stamp) -> Hit:
+    def _opened(self, file: BinaryIO, key: str, stamp: Stamp) -> Hit:
         """What an open file holds. Raises ValueError where that is not what was written."""
         if file.read(len(MAGIC)) != MAGIC:
             raise ValueError("This is no answer.")
         head = _HEAD.validate_json(file.readline(MAX_LABEL_BYTES))
         begin = file.tell()
-        digest, size, pieces = _digest(head), 0, []
+        digest, size, pieces = _digest(key, head), 0, []
         while piece := file.read(PIECE_BYTES):
             digest.update(piece)
             size += len(piece)
@@ -188,7 +196,7 @@ class Store:
         audio = b"".join(pieces)
         if len(audio) > self._max_bytes:
             return False
-        digest = _digest(label)
+        digest = _digest(key, label)
         digest.update(audio)
         head = _Head(**asdict(label), size=len(audio), digest=digest.hexdigest())
         try:
@@ -267,11 +275,7 @@ def _stamp(stat: os.stat_result) -> Stamp:
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
-def _digest(label: Label) -> "hashlib.blake2b":
-    """Of an answer, its label taken in: what is told of it is as true as its bytes."""
-    spelled = f"{label.mime} {label.sample_rate} {label.audio_s} {label.chars}"
+def _digest(key: str, label: Label) -> "hashlib.blake2b":
+    """Of an answer, its key and label taken in: what is told of it is as true as its bytes."""
+    spelled = f"{key} {label.mime} {label.sample_rate} {label.audio_s} {label.chars}"
     return hashlib.blake2b(spelled.encode(), digest_size=16)
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))

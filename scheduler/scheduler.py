@@ -180,6 +180,7 @@ class Scheduler:
 
     def _admit(self, spec: JobSpec, now: float) -> list[Command]:
         if refusal := self._refusal(spec, now):
+            self._supervisor.load()  # whoever was refused for it finds it loaded when he comes again
             return [Fail(spec.id, refusal)]
         job = self._jobs[spec.id] = Job(spec, now, self._limits.deadline(now, spec.max_wait_s))
         job.estimate_s = min(AHEAD_S, remaining_s(job, self._fleet, AHEAD_S))
@@ -288,7 +289,7 @@ class Scheduler:
         commands: list[Command] = list(self._supervisor.kill_hung(tick.late_s, now))
         late = [job for job in self._jobs.values() if job.gives_up_at is not None and job.gives_up_at <= now]
         for job in late:
-            commands += self._fail(job, DeadlineExceeded(f"No sound within {now - job.submitted_at:.0f} s."), now)
+            commands += self._fail(job, DeadlineExceeded("There was no sound in the time that this request had."), now)
         return commands
 
     # --- steps

@@ -54,11 +54,16 @@ class Supervisor:
         self._cold_deaths = 0
         self._failed_starts = 0
         self._hoped_until = 0.0
+        self._is_asked_for = False
         self._worker_ids = count(1)
 
     def start(self, now: float) -> list[Command]:
         """The first command: spawn the hot worker."""
         return [self._spawn(WorkerKind.HOT, self.fleet.home, now)]
+
+    def load(self) -> None:
+        """Let the hot worker come back with the next step, if it is unloaded."""
+        self._is_asked_for = self.is_unloaded
 
     # --- what is heard
 
@@ -122,7 +127,7 @@ class Supervisor:
         if self._spawn_at is not None and now >= self._spawn_at:
             self.restarts += 1
             yield self._respawn(now)
-        elif self.is_unloaded and has_jobs:
+        elif self.is_unloaded and (has_jobs or self._is_asked_for):
             yield self._respawn(now)
         if device := self._scaler.where(demand, now):
             spawn = self._spawn(WorkerKind.COLD, device, now)
@@ -151,7 +156,7 @@ class Supervisor:
             yield Kill(worker.id, bound.reason)
 
     def _respawn(self, now: float) -> Spawn:
-        self._spawn_at, self.is_unloaded = None, False
+        self._spawn_at, self.is_unloaded, self._is_asked_for = None, False, False
         return self._spawn(WorkerKind.HOT, self.fleet.home, now)
 
     def _spawn(self, kind: WorkerKind, device: str, now: float) -> Spawn:

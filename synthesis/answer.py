@@ -36,14 +36,16 @@ class Answer:
         clock: Clock,
         length: int | None = None,
         etag: str | None = None,
+        is_joined: bool = False,
     ) -> None:
         """cache: what the client is told of it (X-Cache).
 
-        length: in bytes, etag: of the content, where they are known before.
+        length: in bytes, etag: of the content, where they are known before. is_joined: somebody else began it.
         """
         self.cache = cache
         self.length = length
         self.etag = etag
+        self.is_joined = is_joined
         self.outcome = "cancelled"
         self.first_at: float | None = None
         self._audio = audio

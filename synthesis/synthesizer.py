@@ -123,7 +123,16 @@ class Synthesizer:
         answer = None
         try:
             answer = await self._answer(order)
-            await answer.start()
+            try:
+                await answer.start()
+            except DeadlineExceeded:
+                if not answer.is_joined:
+                    raise
+                # It was the time of who came first that ran out: this one has some left, and a making of its own.
+                await answer.aclose()
+                waited_s = (waited_s or 0.0) + self._clock.now() - began
+                answer = await self._answer(replace(order, waited_s=waited_s))
+                await answer.start()
         except BaseException as error:
             self._in_flight -= 1
             if not isinstance(error, SpeechError) or error.status >= 500:  # what cannot be done never began
@@ -160,8 +169,9 @@ class Synthesizer:
         if not cache.has(flight) and (found := await cache.find(key)):
             return Answer(found, cache="HIT", clock=self._clock, length=found.size, etag=found.etag)
         give_back = self._reserve(order.request)
-        audio = cache.join(flight) or cache.begin(flight, key, partial(self._open, order))
-        answer = Answer(audio, cache="MISS", clock=self._clock)
+        joined = cache.join(flight)
+        audio = joined or cache.begin(flight, key, partial(self._open, order))
+        answer = Answer(audio, cache="MISS", clock=self._clock, is_joined=joined is not None)
         answer.on_close(give_back)
         return answer
 

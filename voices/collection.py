@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from audio.decode import kind_of
 from core.errors import BadSample, InvalidValue
-from core.files import write_whole
+from core.files import open_plain, write_whole
 from core.speech import Voice
 from voices.sample import reference
 
@@ -202,11 +202,13 @@ class Collection:
 def read_file(path: Path) -> bytes:
     """A recording. Raises BadSample where it cannot be read, or is too large."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise BadSample(f"The recording should have {MAX_FILE_BYTES // 2**20} MiB at most.")
-        return path.read_bytes()
+        with open_plain(path, follows_links=True) as file:
+            data = file.read(MAX_FILE_BYTES + 1)
     except OSError:
         raise BadSample("The recording cannot be read.") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise BadSample(f"The recording should have {MAX_FILE_BYTES // 2**20} MiB at most.")
+    return data
 
 
 def _notes(fields: object) -> Notes:

@@ -100,6 +100,36 @@ def test_a_file_that_is_not_what_was_written_is_told_and_not_served(store, troub
     assert audio(store, KEYS[0]) == b"new audio"
 
 
+def test_another_answer_in_place_of_one_is_told_and_not_served(store, troubles, tmp_path):
+    for key, data in zip(KEYS, (b"one", b"two"), strict=False):
+        store.put(key, LABEL, [data])
+    file_of(store, tmp_path, KEYS[0]).write_bytes(file_of(store, tmp_path, KEYS[1]).read_bytes())
+    assert store.get(KEYS[0]) is None
+    assert troubles.total() == 1
+    assert audio(store, KEYS[1]) == b"two"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_at_all_holds_nobody_up(store, troubles, tmp_path, make):
+    store.put(KEYS[1], LABEL, [b"data"])
+    make(file_of(store, tmp_path))
+    began = time.monotonic()
+    assert store.get(KEYS[0]) is None
+    assert time.monotonic() - began < 1
+    assert troubles.total() == 1
+
+
+def test_a_large_answer_that_is_cut_while_it_is_read_is_an_error(store, tmp_path):
+    store.put(KEYS[0], LABEL, [bytes(3 * SMALL_BYTES)])
+    hit = store.get(KEYS[0])
+    assert hit
+    assert hit.next()
+    os.truncate(file_of(store, tmp_path), 1000)
+    with pytest.raises(OSError, match="shorter"):
+        list(iter(hit.next, b""))
+    hit.close()
+
+
 def test_a_link_to_elsewhere_in_place_of_an_answer_is_not_followed(store, troubles, tmp_path):
     store.put(KEYS[0], LABEL, [b"some audio"])
     secret = tmp_path / "secret"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -119,6 +120,8 @@ def test_who_has_it_already_is_told_so(clean, folder, text):
         pytest.param({"cache": 0}, {}, id="JSON 0"),
         pytest.param({}, {"Cache-Control": "no-cache"}, id="no-cache"),
         pytest.param({}, {"Cache-Control": "max-age=0, No-Store"}, id="no-store among others"),
+        pytest.param({}, {"Pragma": "no-cache"}, id="as of old"),
+        pytest.param({}, {"Cache-Control": 'no-cache="x";'}, id="oddly"),
         pytest.param({}, [("Cache-Control", "max-age=0"), ("Cache-Control", "no-store")], id="in a line of its own"),
     ],
 )
@@ -232,6 +235,21 @@ def test_an_error_is_told_to_all_who_share_it_and_not_kept(clean, folder):
         answers = list(threads.map(lambda _: clean.speak("raise it"), range(3)))
     assert {answer.status_code for answer in answers} == {500}
     assert files(folder) == []
+
+
+def test_who_joins_has_all_of_its_own_time(tmp_path):
+    settings = {"HANG_SECONDS": "30", "DEADLINE_SECONDS": "2"}
+    with cached_server(tmp_path, TTS_BACKEND="tone_backend:make", **settings) as server:
+
+        def ask(delay_s: float) -> float:
+            time.sleep(delay_s)
+            began = time.monotonic()
+            assert server.speak("hang here").status_code == 504
+            return time.monotonic() - began
+
+        with ThreadPoolExecutor(2) as threads:
+            took_s = list(threads.map(ask, (0.0, 1.0)))
+        assert took_s == pytest.approx([2.0, 2.0], abs=0.4)
 
 
 def test_health_tells_what_the_cache_did(clean, folder, text):

@@ -310,6 +310,17 @@ def test_an_idle_worker_is_not_sent_away_by_the_very_event_that_brings_it_work()
     assert [type(c) for c in said] == [Start]
 
 
+def test_a_refusal_wakes_an_unloaded_worker_so_that_the_next_try_succeeds():
+    scheduler = ready(slots=1, cold=ColdPool(size=0, hot_idle_s=5.0))
+    assert scheduler.handle(Tick(), 6.0) == [Retire(1)]
+    scheduler.handle(Died(1), 6.1)
+    said = submit(scheduler, spec(1, max_wait_s=0.1), now=7.0)
+    assert jobs(said, Fail) == [1]
+    assert spawned(said) == [2]
+    scheduler.handle(Ready(2, 1, Priors()), 9.0)
+    assert jobs(submit(scheduler, spec(2, max_wait_s=5.0), now=9.1)) == [2]
+
+
 def test_the_hot_worker_stays_while_somebody_plays_what_it_made_so_far():
     scheduler = ready(slots=1, cold=ColdPool(size=0, hot_idle_s=5.0))
     long = JobSpec(tuple(Utterance(n, "twelve words " * 6, "en") for n in range(20)), Reference("alloy"), id=1)

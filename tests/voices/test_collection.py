@@ -178,6 +178,11 @@ def test_what_the_operator_wrote_into_voices_json_is_his_to_change(collection, r
     assert (root / "elite" / "anna.wav").exists()
 
 
+def test_a_pipe_holds_nobody_up(collection, root):
+    os.mkfifo(root / "elite" / "pipe.wav")
+    assert "pipe" in collection.reload().failed
+
+
 def test_a_file_that_is_too_large_is_not_even_read(collection, root):
     path = write(root, "elite/huge.wav")
     os.truncate(path, MAX_FILE_BYTES + 1)
