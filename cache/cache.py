@@ -146,15 +146,15 @@ class Cache(Generic[S]):
         """Whether an answer is in flight that one may join."""
         return flight in self._flights
 
-    def join(self, flight: Hashable) -> Listener[S] | None:
+    def join(self, flight: Hashable, client: str) -> Listener[S] | None:
         """Listen to an answer in flight; None where there is none."""
         recording = self._flights.get(flight)
         if recording is None:
             return None
         self._shared += 1
-        return recording.listen()
+        return recording.listen(client)
 
-    def begin(self, flight: Hashable, key: str, make: Callable[[], Awaitable[S]]) -> Listener[S]:
+    def begin(self, flight: Hashable, client: str, key: str, make: Callable[[], Awaitable[S]]) -> Listener[S]:
         """Listen to an answer that begins now, by `make`, and is kept under its key. Others may join the flight."""
 
         async def open() -> S:
@@ -171,7 +171,7 @@ class Cache(Generic[S]):
         recording = self._flights[flight] = Recording(open, keep=keep, purse=self._purse, on_end=land)
         self._recordings.add(recording.task)
         recording.task.add_done_callback(self._recordings.discard)
-        return recording.listen()
+        return recording.listen(client)
 
     async def sweep(self) -> None:
         """Remove what is too old or too much, again and again, until this is cancelled."""

@@ -22,6 +22,9 @@ class Source(Protocol):
     def route(self) -> str:
         """Who makes them."""
 
+    def join(self, client: str) -> None:
+        """One more client hears it."""
+
     def __aiter__(self) -> AsyncIterator[bytes]:
         """The pieces, none of them empty; an exception is the end of the answer too."""
 
@@ -90,10 +93,12 @@ class Recording(Generic[S]):
         assert self._source is not None
         return self._source
 
-    def listen(self) -> "Listener[S]":
+    def listen(self, client: str) -> "Listener[S]":
         """One more who wants all of it, from its beginning."""
         listener = Listener(self)
         self._listeners.add(listener)
+        if self._source is not None:
+            self._source.join(client)
         return listener
 
     def leave(self, listener: "Listener[S]") -> None:

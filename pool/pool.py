@@ -35,6 +35,7 @@ from scheduler.messages import (
     Fail,
     Finished,
     FirstAudio,
+    Joined,
     Kill,
     Left,
     Memory,
@@ -101,6 +102,10 @@ class Ticket:
     def leave(self) -> None:
         """Nothing more of this job is wanted. May be called at any time, and more than once."""
         self._pool.leave(self.job)
+
+    def join(self, client: str) -> None:
+        """One more client hears it."""
+        self._pool.tell(Joined(self.job, client))
 
     def consumed(self, made_s: float, played_s: float) -> None:
         """The client took more; see `scheduler.messages.Consumed`."""

@@ -65,6 +65,7 @@ class Job:
     made_s, consumed_s: seconds of audio as the engine makes it, finished by workers and taken by the client.
     played_s: how long the client plays what it took: silence is cut off, pauses are put in, the tempo is its own.
     fled: a cold worker died under it. words: of the whole text.
+    clients: all who hear it; the first is the one that it came from.
     plays_until: when a listener who plays all that is made, as soon as it is, hears its end.
     """
 
@@ -85,8 +86,10 @@ class Job:
     plays_until: float | None = None
     fled: bool = False
     words: int = 0
+    clients: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.clients = [self.spec.client]
         self.waiting = [utterance.index for utterance in self.spec.utterances]
         self.words = sum(words_of(utterance) for utterance in self.spec.utterances)
 

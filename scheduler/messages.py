@@ -22,6 +22,14 @@ class Submitted:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """One more client hears a job."""
+
+    job: int
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
 class Left:
     """A job's client is gone, or has all that it wanted."""
 
@@ -126,7 +134,19 @@ class Tick:
 
 
 Event: TypeAlias = (
-    Submitted | Left | Consumed | FirstAudio | Phase | Ready | Progress | Finished | Stopped | Died | Memory | Tick
+    Submitted
+    | Joined
+    | Left
+    | Consumed
+    | FirstAudio
+    | Phase
+    | Ready
+    | Progress
+    | Finished
+    | Stopped
+    | Died
+    | Memory
+    | Tick
 )
 
 # --- commands

@@ -10,6 +10,8 @@ jobs of one client:
     2  streams that are within SAFE_S of their end, soonest first
     3  all others: they are far ahead
 
+An answer that several clients hear stands in the line of each, and is made in whoever's turn comes first.
+
 So a stream that plays is kept playing, the next one starts as soon as that is sure, and a long text in the lead makes
 room. Streams that play go ahead of other clients too, on credit: a slot that is taken is not given back for seconds,
 which is too late for a listener. A job that ran dry has lost its privilege: on a machine slower than speech, it takes
@@ -79,30 +81,30 @@ class FairQueue:
         self._old: deque[str] = deque()
 
     def add(self, job: Job) -> None:
-        """A job joins its client's."""
-        client = job.spec.client
-        if client not in self._flows:
-            self._flows[client] = _Flow()
-            self._fresh.append(client)
-        self._flows[client].jobs[job.spec.id] = job
+        """A job joins those of all its clients, where it is not among them yet."""
+        for client in job.clients:
+            if client not in self._flows:
+                self._flows[client] = _Flow()
+                self._fresh.append(client)
+            self._flows[client].jobs[job.spec.id] = job
 
     def remove(self, job: Job) -> None:
         """A job is over. A client without jobs is forgotten, but not before it has paid what it had on credit."""
-        client = job.spec.client
-        flow = self._flows[client]
-        flow.jobs.pop(job.spec.id, None)
-        if not flow.jobs and flow.deficit_s >= 0:
-            (self._fresh if client in self._fresh else self._old).remove(client)
-            del self._flows[client]
+        for client in job.clients:
+            flow = self._flows[client]
+            flow.jobs.pop(job.spec.id, None)
+            if not flow.jobs and flow.deficit_s >= 0:
+                (self._fresh if client in self._fresh else self._old).remove(client)
+                del self._flows[client]
 
     def take(self, now: float, fits: Claim) -> Job | None:
         """The job whose next utterance runs now, charged to its client; None where none fits."""
         if self._fresh and (job := self._in_turn(self._fresh, now, fits)):
             return job
-        urgent = [job for flow in self._flows.values() if (job := flow.urgent(now, fits))]
+        urgent = [(job, flow) for flow in self._flows.values() if (job := flow.urgent(now, fits))]
         if urgent:
-            job = min(urgent, key=lambda job: urgency(job, now))
-            self._flows[job.spec.client].deficit_s -= self._cost_s(job)
+            job, flow = min(urgent, key=lambda each: urgency(each[0], now))
+            flow.deficit_s -= self._cost_s(job)
             return job
         return self._in_turn(self._old, now, fits)
 

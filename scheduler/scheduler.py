@@ -30,6 +30,7 @@ from scheduler.messages import (
     Fail,
     Finished,
     FirstAudio,
+    Joined,
     Left,
     Memory,
     Phase,
@@ -86,6 +87,8 @@ class Scheduler:
         match event:
             case Submitted():
                 commands = self._admit(event.job, now)
+            case Joined():
+                self._update(event.job, lambda job: self._join(job, event.client))
             case Left():
                 commands = self._leave(event.job, now)
             case Consumed():
@@ -219,6 +222,11 @@ class Scheduler:
         job = self._jobs.get(job_id)
         if job is not None:
             change(job)
+
+    def _join(self, job: Job, client: str) -> None:
+        if client not in job.clients:
+            job.clients.append(client)
+            self._queue.add(job)
 
     @staticmethod
     def _consume(job: Job, event: Consumed) -> None:

@@ -153,6 +153,11 @@ class AudioStream:
         """The utterances are submitted."""
         self._ticket = ticket
 
+    def join(self, client: str) -> None:
+        """One more client hears it, and has its turns at the engine for it."""
+        if self._ticket is not None and not self._is_closed:
+            self._ticket.join(client)
+
     def __aiter__(self) -> Self:
         return self
 

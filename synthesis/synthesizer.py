@@ -169,8 +169,9 @@ class Synthesizer:
         if not cache.has(flight) and (found := await cache.find(key)):
             return Answer(found, cache="HIT", clock=self._clock, length=found.size, etag=found.etag)
         give_back = self._reserve(order.request)
-        joined = cache.join(flight)
-        audio = joined or cache.begin(flight, key, partial(self._open, order))
+        client = order.request.client
+        joined = cache.join(flight, client)
+        audio = joined or cache.begin(flight, client, key, partial(self._open, order))
         answer = Answer(audio, cache="MISS", clock=self._clock, is_joined=joined is not None)
         answer.on_close(give_back)
         return answer

@@ -17,6 +17,7 @@ class Tape:
         self.made = 0
         self.opened = 0
         self.is_closed = False
+        self.joined: list[str] = []
 
     async def open(self) -> "Tape":
         self.opened += 1
@@ -30,6 +31,9 @@ class Tape:
             yield piece
         if self.fails:
             raise self.fails
+
+    def join(self, client: str) -> None:
+        self.joined.append(client)
 
     async def aclose(self) -> None:
         self.is_closed = True
@@ -61,13 +65,14 @@ def test_all_hear_all_of_it_whenever_they_come_and_it_is_made_and_kept_once():
     async def scene():
         tape = Tape([b"a", b"b", b"c"])
         told = Scene(tape)
-        first, second = told.recording.listen(), told.recording.listen()
+        first, second = told.recording.listen("a client"), told.recording.listen("a client")
         assert await anext(first) == b"a"
-        third = told.recording.listen()
+        third = told.recording.listen("a client")
         assert await read(first) == b"bc"
         assert await asyncio.gather(read(second), read(third)) == [b"abc", b"abc"]
         await told.recording.task
         assert (tape.opened, tape.made, told.kept, told.ends) == (1, 3, [b"abc"], 1)
+        assert tape.joined == ["a client"]  # who came when it was under way
         assert tape.is_closed
 
     play(scene)
@@ -77,7 +82,7 @@ def test_nothing_is_made_that_nobody_has_asked_for():
     async def scene():
         tape = Tape([b"a", b"b", b"c"])
         told = Scene(tape)
-        fast, slow = told.recording.listen(), told.recording.listen()
+        fast, slow = told.recording.listen("a client"), told.recording.listen("a client")
         await anext(fast)
         await asyncio.sleep(0.05)
         assert tape.made == 1
@@ -97,7 +102,7 @@ def test_who_leaves_takes_nothing_from_the_others(heard):
     async def scene():
         tape = Tape([b"a", b"b", b"c"], starts_s=0.05)
         told = Scene(tape)
-        first, second = told.recording.listen(), told.recording.listen()
+        first, second = told.recording.listen("a client"), told.recording.listen("a client")
         for _ in range(heard):
             await anext(first)
         await first.aclose()
@@ -112,7 +117,7 @@ def test_when_the_last_one_leaves_it_ends_and_is_not_kept(heard):
     async def scene():
         tape = Tape([b"a", b"b", b"c"], starts_s=0.05)
         told = Scene(tape)
-        listeners = [told.recording.listen(), told.recording.listen()]
+        listeners = [told.recording.listen("a client"), told.recording.listen("a client")]
         for _ in range(heard):
             await anext(listeners[0])
         await asyncio.sleep(0.01)
@@ -129,7 +134,7 @@ def test_when_the_last_one_leaves_it_ends_and_is_not_kept(heard):
 def test_what_goes_wrong_is_told_to_all_behind_what_came_before():
     async def scene():
         told = Scene(Tape([b"a"], fails=ValueError("broken")))
-        listeners = [told.recording.listen() for _ in range(3)]
+        listeners = [told.recording.listen("a client") for _ in range(3)]
         for listener in listeners:
             assert await anext(listener) == b"a"
         for listener in listeners:
@@ -144,7 +149,7 @@ def test_what_goes_wrong_is_told_to_all_behind_what_came_before():
 def test_what_is_too_large_is_forgotten_as_it_is_heard_and_found_by_nobody():
     async def scene():
         told = Scene(Tape([b"12345"] * 20), max_bytes=12)
-        fast, slow = told.recording.listen(), told.recording.listen()
+        fast, slow = told.recording.listen("a client"), told.recording.listen("a client")
         for _ in range(20):
             assert await anext(fast) == await anext(slow) == b"12345"
         assert told.ends == 1
@@ -160,7 +165,7 @@ def test_what_all_hold_together_is_bounded_and_free_again_once_nobody_hears_it()
     async def scene():
         purse = Purse(each=100, all=25)
         first, second = (Scene(Tape([b"12345"] * 4), purse=purse) for _ in range(2))
-        listeners = [first.recording.listen(), second.recording.listen()]
+        listeners = [first.recording.listen("a client"), second.recording.listen("a client")]
         for listener in listeners:
             assert await read(listener) == b"12345" * 4
         for each in (first, second):
@@ -178,7 +183,7 @@ def test_one_that_is_stopped_ends_though_its_listeners_ask_for_nothing():
     async def scene():
         tape = Tape([b"a", b"b"])
         told = Scene(tape)
-        listener = told.recording.listen()
+        listener = told.recording.listen("a client")
         await anext(listener)
         told.recording.stop()
         await asyncio.wait({told.recording.task})

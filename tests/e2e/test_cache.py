@@ -15,6 +15,8 @@ import pytest
 
 from harness.server import Server, cached_server, running_server, until
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = count(1)
 
 
@@ -228,6 +230,26 @@ def test_when_all_leave_the_slots_are_free_and_nothing_is_kept(clean, folder):
             each.result()
     assert clean.wait_until_idle() < 1
     assert files(folder) == []
+
+
+def test_who_joins_does_not_wait_behind_the_other_requests_of_who_came_first(clean, text):
+    def ask(client: str, text: str, **fields: object) -> float:
+        began = time.monotonic()
+        with httpx.Client(transport=httpx.HTTPTransport(local_address=client)) as http:
+            body = {"input": text, "response_format": "wav", **fields}
+            assert http.post(f"{clean.url}/v1/audio/speech", json=body, timeout=60).status_code == 200
+        return time.monotonic() - began
+
+    with ThreadPoolExecutor(16) as threads:
+        greedy = [threads.submit(ask, "127.0.0.5", "slow " * 60 + f"n{n}", cache=False) for n in range(8)]
+        until(lambda: clean.health()["jobs"] == 8)
+        first = threads.submit(ask, "127.0.0.5", text)
+        until(lambda: clean.health()["jobs"] == 9)
+        joined_s = ask("127.0.0.9", text)
+        assert joined_s < 4
+        assert not all(each.done() for each in greedy)
+        for each in (first, *greedy):
+            each.result()
 
 
 def test_an_error_is_told_to_all_who_share_it_and_not_kept(clean, folder):

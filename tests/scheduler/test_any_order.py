@@ -18,6 +18,7 @@ from scheduler.messages import (
     Fail,
     Finished,
     FirstAudio,
+    Joined,
     Kill,
     Left,
     Memory,
@@ -133,6 +134,11 @@ class World(RuleBasedStateMachine):
         self.done[self.jobs] = set()
         self.came[self.jobs] = self.now + 0.25
         self.tell(Submitted(self.open[self.jobs]))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data(), client=st.sampled_from("abc"))
+    def join(self, data, client):
+        self.tell(Joined(data.draw(st.sampled_from(sorted(self.open))), client))
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())

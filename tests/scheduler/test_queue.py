@@ -99,3 +99,18 @@ def test_where_none_fits_nobody_is_charged_and_nobody_is_forgotten(count):
     for _ in range(5):
         assert queue.take(0.0, lambda job: False) is None
     assert set(turns(queue, 2 * count)) == set(range(1, count + 1))
+
+
+def test_what_several_hear_is_made_in_whoever_s_turn_comes_first():
+    many = [waiting(number, "many") for number in range(1, 9)]
+    shared = waiting(9, "many")
+    queue = filled(*many, shared)
+    turns(queue, 3)
+    assert 9 not in turns(queue, 5)  # it is the last of its client's
+    shared.clients.append("new")
+    queue.add(shared)
+    assert turns(queue, 1) == [9]
+    queue.remove(shared)
+    assert 9 not in turns(queue, 20)
+    queue.add(waiting(10, "new"))
+    assert 10 in turns(queue, 8)
