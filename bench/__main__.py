@@ -17,7 +17,7 @@ from bench.bare import Bare, side_by_side
 from bench.crew import round_trip_ms, spawn_to_sound_s
 from bench.ear import dry_s, first_sound_s, read
 from bench.hits import answer_time, hit_times, request_bytes
-from tests.harness.server import Server, running_server, until
+from tests.harness.server import Server, cached_server, running_server, until
 
 HUNDRED_CHARS = (
     "The garden behind the old house is open to everyone who likes to sit and read there on warm summer days.",
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--only", choices=FIGURES, nargs="+", default=list(FIGURES), help="figures to measure")
     options = parser.parse_args()
     bare = Bare()
-    with tempfile.TemporaryDirectory() as folder, running_server(Path(folder)) as server:
+    with tempfile.TemporaryDirectory() as folder, cached_server(Path(folder)) as server:
         print(f"{psutil.cpu_count()} cores, {bare.traits.slots} slots, medians of {options.runs} alternating runs")
         for name in options.only:
             FIGURES[name](server, bare, options.runs)
@@ -182,8 +182,7 @@ def cache(server: Server, bare: Bare, runs: int) -> None:
 @contextmanager
 def fast_server(folder: Path) -> Iterator[Server]:
     """With a cache, and an engine that takes no time: what is measured is everything else."""
-    settings = {"TTS_BACKEND": "tone_backend:make", "CACHE_TTL_MINUTES": "60", "AUDIO_CACHE_DIR": str(folder / "cache")}
-    with running_server(folder, **settings) as server:
+    with cached_server(folder, TTS_BACKEND="tone_backend:make") as server:
         yield server
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 
 import av
 import httpx
@@ -12,6 +13,9 @@ SOUND = 10 ** (-50 / 20)
 """Amplitude from which a sample counts as sound."""
 
 PCM_BYTES_PER_S = 2 * 24_000
+
+SEEDS = count()
+"""Each request has one of its own: the cache is on, as it is for everybody, and no answer is to come from it."""
 
 
 def first_sound_s(http: httpx.Client, text: str) -> float:
@@ -48,7 +52,8 @@ def read(http: httpx.Client, text: str, seconds: float = float("inf")) -> None:
 
 @contextmanager
 def _listening(http: httpx.Client, text: str, **fields: str) -> Iterator[tuple[float, Iterator[bytes]]]:
+    body = {"input": text, "voice": "nova", "seed": next(SEEDS), **fields}
     began = time.perf_counter()
-    with http.stream("POST", "/v1/audio/speech", json={"input": text, "voice": "nova", **fields}) as answer:
+    with http.stream("POST", "/v1/audio/speech", json=body) as answer:
         answer.raise_for_status()
         yield began, answer.iter_raw()

@@ -1,5 +1,6 @@
 """voices: what an operator does with voices of his own."""
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +10,12 @@ import typer
 from audio.decode import kind_of
 from cli.settings import settings_or_exit
 from core.errors import SpeechError
-from core.settings import PROJECT
-from core.speech import REFERENCE_RATE
-from voices.collection import Collection, Notes, read_file
+from core.events import Silence
+from core.files import write_whole
+from core.settings import PROJECT, Settings
+from core.speech import REFERENCE_RATE, AudioFormat, SpeechRequest
+from synthesis.compose import open_synthesizer
+from voices.collection import STANDARD, Collection, Notes, read_file
 from voices.library import OPENAI_NAMES
 from voices.sample import clipped_share, noise_dbfs, reference, speech_dbfs
 
@@ -25,6 +29,15 @@ GOOD_SPEECH_DBFS = -30.0
 
 GOOD_DISTANCE_DB = 30.0
 """Between speech and what is heard in its pauses."""
+
+RECORDER = "kokoro"
+"""The engine that speaks the standard voices."""
+
+SPOKEN = (
+    "Every morning I walk down to the harbour, buy a warm loaf of bread, and watch the boats go out. "
+    "Some days the fog is so thick that you only hear their engines. What a joy when the sun comes through at last!"
+)
+"""Calm, asking nothing of the voice, with most sounds of English in it."""
 
 app = typer.Typer(no_args_is_help=True, help="Voices of your own, for engines that can clone.")
 
@@ -54,6 +67,36 @@ def add(
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
     print(f"It is the voice {custom.voice.id} from the next start on, or after POST /admin/reload-voices.")
+
+
+@app.command()
+def standard() -> None:
+    """Let the embedded model record OpenAI's names: what engines that can clone make them from."""
+    settings = settings_or_exit(tts_backend=RECORDER)
+    folder = PROJECT / settings.speech.voice_asset_dir / STANDARD
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        asyncio.run(_record(settings, folder))
+    except (SpeechError, OSError) as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+async def _record(settings: Settings, folder: Path) -> None:
+    notes = Notes(language="en", transcript=SPOKEN).model_dump_json(exclude_defaults=True)
+    async with open_synthesizer(settings, Silence()) as synthesizer:
+        for number, name in enumerate(OPENAI_NAMES, 1):
+            request = SpeechRequest(
+                SPOKEN, voice=name, language="en", format=AudioFormat.WAV, streamed=False, cached=False
+            )
+            answer = await synthesizer.speak(request)
+            try:
+                audio = b"".join([data async for data in answer])
+            finally:
+                await answer.aclose()
+            write_whole(folder / f"{name}.json", [notes.encode()])
+            write_whole(folder / f"{name}.wav", [audio])
+            print(f"{number} of {len(OPENAI_NAMES)}: {name}, {answer.audio_s:.1f} s")
 
 
 def _show(data: bytes) -> None:

@@ -72,7 +72,9 @@ class Speakers:
             _check_cloning(traits, SAMPLE_FIELD)
             return voice, await self._in_thread(reference, request.sample, param=SAMPLE_FIELD)
         custom = self._collection.voices.get(voice.id)
-        if custom is not None and custom.voice == voice:
+        if custom is None or custom.voice != voice:
+            custom = self._collection.standard.get(voice.id) if traits.can_clone else None
+        if custom is not None:
             return voice, await self._in_thread(self._recordings.get, custom)
         return voice, Reference(voice.id)
 

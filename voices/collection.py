@@ -1,6 +1,7 @@
 """The operator's own voices: recordings in a folder, and what is written about them.
 
     VOICE_ASSET_DIR/
+        standard/alloy.wav      what an engine that can clone makes OpenAI's alloy from
         elite/anna.wav          a voice called anna
         elite/anna.json         what there is to say of it; a config.json beside it says it for all that have no own
     voices.json                 "anna": "elite/anna.wav", or an object with `file` and the same; this one wins
@@ -24,6 +25,7 @@ from core.speech import Voice
 from voices.sample import reference
 
 FOLDER = "elite"
+STANDARD = "standard"
 
 SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".m4a", ".webm", ".aac")
 
@@ -57,9 +59,10 @@ class Custom:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found. failed: names with the reason why they are no voices."""
+    """What was found. standard: of the names that are others'. failed: names with the reason why they are no voices."""
 
     voices: Mapping[str, Custom]
+    standard: Mapping[str, Custom]
     failed: Mapping[str, str]
 
 
@@ -84,12 +87,17 @@ class Collection:
         self._root = root
         self._manifest = manifest
         self._taken = taken
-        self._reading = Reading({}, {})
+        self._reading = Reading({}, {}, {})
 
     @property
     def voices(self) -> Mapping[str, Custom]:
         """By id, as last read."""
         return self._reading.voices
+
+    @property
+    def standard(self) -> Mapping[str, Custom]:
+        """What the names that are others' are made from, by id, as last read."""
+        return self._reading.standard
 
     def reload(self) -> Change:
         """Read everything again."""
@@ -145,7 +153,18 @@ class Collection:
                     voices[voice_id] = self._custom(voice_id, name, entry, is_manifested=name in manifested)
             except (BadEntry, BadSample) as error:
                 failed[name] = str(error)
-        return Reading(voices, failed)
+        return Reading(voices, self._standard(failed), failed)
+
+    def _standard(self, failed: dict[str, str]) -> dict[str, Custom]:
+        standard = {}
+        for name in sorted(self._taken):
+            file = f"{STANDARD}/{name}.wav"
+            if (self._root / file).exists():
+                try:
+                    standard[name] = self._custom(name, name, {"file": file}, is_manifested=False)
+                except (BadEntry, BadSample) as error:
+                    failed[file] = str(error)
+        return standard
 
     def _manifested(self) -> dict[str, object]:
         """What voices.json says."""

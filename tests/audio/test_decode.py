@@ -101,9 +101,9 @@ def test_what_is_no_recording_is_told_so_at_once(data):
 
 
 @pytest.mark.parametrize("format", [AudioFormat.FLAC, AudioFormat.MP3, AudioFormat.OPUS])
-def test_hours_of_silence_are_not_decoded_to_their_end(format):
+def test_minutes_of_silence_are_not_decoded_to_their_end(format):
     encoder = Encoder(format, source_rate=RATE, streamed=False)
-    data = encoder.feed(np.zeros(600 * RATE, np.float32)) + encoder.finish()
+    data = encoder.feed(np.zeros(150 * RATE, np.float32)) + encoder.finish()
     began = time.monotonic()
     with pytest.raises(TooLong):
         decode(data, rate=RATE, max_s=20)

@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from cli.voices import GOOD_RATE, GOOD_S
-from voices.collection import MAX_FILE_BYTES
+from cli.voices import GOOD_RATE, GOOD_S, SPOKEN
+from voices.collection import MAX_FILE_BYTES, Collection
+from voices.library import OPENAI_NAMES
 from voices.sample import MAX_CLIPPED, MAX_S, MIN_S, MIN_SPEECH_DBFS
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "CLONE_VOICES.md"
@@ -107,3 +108,16 @@ def test_the_page_says_what_the_code_accepts():
         f"At most {MAX_FILE_BYTES // 2**20} MiB",
     ):
         assert said in page
+
+
+def test_the_standard_voices_are_recorded_with_what_is_said_in_them(folder, monkeypatch, fakes_path):
+    monkeypatch.setattr("cli.voices.RECORDER", "tone_backend:make")
+    told = CliRunner().invoke(app, ["voices", "standard"])
+    assert told.exit_code == 0, told.output
+    assert len(told.output.splitlines()) == len(OPENAI_NAMES)
+    for name in OPENAI_NAMES:
+        assert (folder / "voices" / "standard" / f"{name}.wav").stat().st_size > 10_000
+    collection = Collection(folder / "voices", folder / "voices.json", taken=frozenset(OPENAI_NAMES))
+    assert collection.reload().failed == {}
+    assert set(collection.standard) == set(OPENAI_NAMES)
+    assert collection.standard["nova"].notes.transcript == SPOKEN

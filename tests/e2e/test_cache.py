@@ -42,7 +42,13 @@ def clean(cached, folder) -> Iterator[Server]:
 
 @pytest.fixture
 def text() -> str:
-    """Half a second of a slot, and no other test's: an answer is given from memory for a moment after its file went."""
+    """No other test's: an answer is given from memory for a moment after its file went."""
+    return f"one two three number {next(NUMBERS)}"
+
+
+@pytest.fixture
+def slow_text() -> str:
+    """The same, half a second of a slot long."""
     return "slow " * 10 + f"number {next(NUMBERS)}"
 
 
@@ -163,13 +169,13 @@ def test_another_request_is_another_answer(clean, folder, fields, text):
     assert told(clean.speak(text, **fields))[0] == "MISS"
 
 
-def test_eight_at_once_are_spoken_once_whether_they_stream_or_not(clean, folder, text):
+def test_eight_at_once_are_spoken_once_whether_they_stream_or_not(clean, folder, slow_text):
     before = tasks(clean)
-    alone = clean.speak(text, cache=False).content
+    alone = clean.speak(slow_text, cache=False).content
     once = tasks(clean) - before
 
     def ask(number: int) -> httpx.Response:
-        return clean.speak(text, stream=bool(number % 2), **({"stream_format": "sse"} if number == 7 else {}))
+        return clean.speak(slow_text, stream=bool(number % 2), **({"stream_format": "sse"} if number == 7 else {}))
 
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(ask, range(8)))
@@ -180,9 +186,9 @@ def test_eight_at_once_are_spoken_once_whether_they_stream_or_not(clean, folder,
 
 
 @pytest.mark.parametrize("moment", ["before any sound", "in mid-stream"])
-def test_the_others_get_their_audio_when_the_first_one_leaves(clean, folder, text, moment):
+def test_the_others_get_their_audio_when_the_first_one_leaves(clean, folder, slow_text, moment):
     before = tasks(clean)
-    alone = clean.speak(text, cache=False).content
+    alone = clean.speak(slow_text, cache=False).content
     once = tasks(clean) - before
     shared = clean.health()["cache"]["shared"]
 
@@ -190,7 +196,7 @@ def test_the_others_get_their_audio_when_the_first_one_leaves(clean, folder, tex
         async with httpx.AsyncClient(base_url=clean.url, timeout=30) as http:
 
             async def first() -> None:
-                async with http.stream("POST", "/v1/audio/speech", json={"input": text}) as answer:
+                async with http.stream("POST", "/v1/audio/speech", json={"input": slow_text}) as answer:
                     async for _ in answer.aiter_raw():
                         sounded.set()
 
@@ -202,7 +208,7 @@ def test_the_others_get_their_audio_when_the_first_one_leaves(clean, folder, tex
                 while not clean.health()["slots"]["busy"]:
                     await asyncio.sleep(0.005)
                 assert not sounded.is_set()
-            other = asyncio.create_task(http.post("/v1/audio/speech", json={"input": text}))
+            other = asyncio.create_task(http.post("/v1/audio/speech", json={"input": slow_text}))
             while clean.health()["cache"]["shared"] == shared:
                 await asyncio.sleep(0.005)
             leaving.cancel()
@@ -232,21 +238,21 @@ def test_when_all_leave_the_slots_are_free_and_nothing_is_kept(clean, folder):
     assert files(folder) == []
 
 
-def test_who_joins_does_not_wait_behind_the_other_requests_of_who_came_first(clean, text):
-    def ask(client: str, text: str, **fields: object) -> float:
+def test_who_joins_does_not_wait_behind_the_other_requests_of_who_came_first(clean, slow_text):
+    def ask(client: str, slow_text: str, **fields: object) -> float:
         began = time.monotonic()
         with httpx.Client(transport=httpx.HTTPTransport(local_address=client)) as http:
-            body = {"input": text, "response_format": "wav", **fields}
+            body = {"input": slow_text, "response_format": "wav", **fields}
             assert http.post(f"{clean.url}/v1/audio/speech", json=body, timeout=60).status_code == 200
         return time.monotonic() - began
 
     with ThreadPoolExecutor(16) as threads:
-        greedy = [threads.submit(ask, "127.0.0.5", "slow " * 60 + f"n{n}", cache=False) for n in range(8)]
+        greedy = [threads.submit(ask, "127.0.0.5", "slow " * 24 + f"n{n}", cache=False) for n in range(8)]
         until(lambda: clean.health()["jobs"] == 8)
-        first = threads.submit(ask, "127.0.0.5", text)
+        first = threads.submit(ask, "127.0.0.5", slow_text)
         until(lambda: clean.health()["jobs"] == 9)
-        joined_s = ask("127.0.0.9", text)
-        assert joined_s < 4
+        joined_s = ask("127.0.0.9", slow_text)
+        assert joined_s < 2.5
         assert not all(each.done() for each in greedy)
         for each in (first, *greedy):
             each.result()

@@ -9,7 +9,7 @@ import pytest
 from gauges.likeness import SAME, likeness, shape
 from harness.server import Server, running_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 TEXTS = (
     "One.",

@@ -12,6 +12,8 @@ import pytest
 
 from harness.server import Server, running_server, until
 
+pytestmark = pytest.mark.alone
+
 TONES = "tone_backend:make"
 PROBES = ["/health", "/ready", "/live"]
 SLOW = "slow " * 50

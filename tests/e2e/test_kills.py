@@ -20,7 +20,7 @@ CLIENTS = 5
 TEXTS = ("Two apples.", "Three blue boats. They left at noon.", "Seven open doors, and nobody came in. It was late.")
 LONGEST_S = 60.0
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS + 240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS + 240), pytest.mark.alone]
 
 
 class Storm:

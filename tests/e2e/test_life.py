@@ -14,6 +14,8 @@ from openai import InternalServerError, OpenAI
 
 from harness.server import PROJECT, Server, free_port, running_server
 
+pytestmark = pytest.mark.alone
+
 LONG = "The river was wide and slow, and nobody on the bank knew where it came from. " * 12
 SHORT = "Good morning, everyone."
 

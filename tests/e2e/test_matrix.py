@@ -21,7 +21,7 @@ import pytest
 from gauges.likeness import SAME, is_beginning, likeness, shape
 from harness.server import Server, cached_server, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.alone]
 
 TEXT = "The river was slow. It was cold."
 NEXT = "Good day."

@@ -186,3 +186,13 @@ def test_voices_are_there_from_the_first_request_after_a_restart(tmp_path):
         assert pitch(server.speak("one two", voice="anna", response_format="wav")) == pytest.approx(300, abs=8)
     finally:
         server.stop()
+
+
+def test_a_standard_voice_is_made_from_its_recording_and_of_a_cloning_engine_alone(tmp_path):
+    (tmp_path / "voices" / "standard").mkdir(parents=True)
+    (tmp_path / "voices" / "standard" / "nova.wav").write_bytes(recording(600.0))
+    for backend, hz in (("make_cloning", 600), ("make", 440)):
+        settings = {"TTS_BACKEND": f"tone_backend:{backend}", "VOICE_ASSET_DIR": str(tmp_path / "voices")}
+        with running_server(tmp_path, **settings) as server:
+            assert pitch(server.speak("one two", voice="nova", response_format="wav")) == pytest.approx(hz, abs=8)
+            assert pitch(server.speak("one two", voice="alloy", response_format="wav")) == pytest.approx(440, abs=8)
