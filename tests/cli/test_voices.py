@@ -110,7 +110,8 @@ def test_the_page_says_what_the_code_accepts():
         assert said in page
 
 
-def test_the_standard_voices_are_recorded_with_what_is_said_in_them(folder, monkeypatch, fakes_path):
+@pytest.mark.usefixtures("fakes_path")
+def test_the_standard_voices_are_recorded_with_what_is_said_in_them(folder, monkeypatch):
     monkeypatch.setattr("cli.voices.RECORDER", "tone_backend:make")
     told = CliRunner().invoke(app, ["voices", "standard"])
     assert told.exit_code == 0, told.output

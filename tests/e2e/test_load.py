@@ -17,7 +17,7 @@ PLACES = 6
 TEXT = "slow " * 40
 """Four seconds of audio in two seconds of a slot."""
 
-SENTENCE = "The river was wide and slow that day."
+SENTENCE = "The river was wide and slow, and nobody on the bank knew where it came from."
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 

@@ -31,7 +31,7 @@ SENTENCES = (
     "The doctor said to drink more water.",
 )
 TEXT = " ".join(SENTENCES)
-MINUTE = f"{TEXT} {TEXT}"
+MINUTE = f"{TEXT} {TEXT} {' '.join(SENTENCES[:6])}"
 SENTINELS = "zebra piano lemon tiger rocket violin banana castle dragon window".split()
 PARTS = [f"{TEXT[:350].rsplit('.', 1)[0]}. Remember the word {word}." for word in SENTINELS]
 LONG = (f"{TEXT} " * 20 + "\n\n".join(PARTS))[-4096:].partition(" ")[2]
