@@ -124,10 +124,7 @@ def _validated(fields: Mapping[str, Any]) -> SpeechBody:
     try:
         return SpeechBody.model_validate(fields)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        name = str(first["loc"][0])
-        said = first["msg"].removeprefix("Value error, ")
-        raise InvalidValue(f"Invalid '{name}': {said}.", param=name) from None
+        raise _invalid(error) from None
 
 
 async def _fields_alone(request: Request, limits: ServerSettings, *, is_form: bool) -> Mapping[str, Any]:
@@ -135,6 +132,14 @@ async def _fields_alone(request: Request, limits: ServerSettings, *, is_form: bo
     limit = min(limits.max_body_bytes, limits.max_input_chars * BYTES_PER_CHAR + OTHER_FIELDS_BYTES)
     data = b"".join([piece async for piece in _bounded(request, limit, limits.send_timeout_s)])
     return _form(data) if is_form and not data.lstrip().startswith(b"{") else _json(data)
+
+
+def _invalid(error: ValidationError) -> InvalidValue:
+    """The first field at fault, by name; never what was in it."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    name = str(first["loc"][0])
+    said = first["msg"].removeprefix("Value error, ")
+    return InvalidValue(f"Invalid '{name}': {said}.", param=name)
 
 
 def _json(data: bytes) -> Mapping[str, Any]:
@@ -197,8 +202,7 @@ async def parse_voice(request: Request, limits: ServerSettings) -> tuple[str, by
     try:
         notes = Notes.model_validate({name: value for name, value in fields.items() if name in NOTES and value})
     except ValidationError as error:
-        name = str(error.errors(include_input=False)[0]["loc"][0])
-        raise InvalidValue(f"Invalid '{name}': {error.errors(include_input=False)[0]['msg']}.", param=name) from None
+        raise _invalid(error) from None
     return fields["name"], sample, notes
 
 

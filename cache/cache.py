@@ -5,8 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
-from typing import Generic, ParamSpec, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from cache.recent import Recent
 from cache.single_flight import Listener, Purse, Recording, Source
@@ -14,6 +13,7 @@ from cache.store import Hit, Store, Usage
 from core.clock import Clock
 from core.errors import SynthesisFailed
 from core.events import Events
+from core.threads import in_thread
 
 SWEEP_INTERVAL_S = 300.0
 """Between two looks at the age of all answers, and at what another server put there."""
@@ -25,8 +25,6 @@ MAX_RECORDED_BYTES = 256 * 2**20
 """Of all answers that are held so; those beyond are made all the same, and neither shared any more nor kept."""
 
 S = TypeVar("S", bound=Source)
-T = TypeVar("T")
-Args = ParamSpec("Args")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ class Cache(Generic[S]):
         """The whole answer of a key; close it."""
         hit = self._recent.get(key)
         if hit is None and self._recent.has(key):
-            hit = self._recent.confirm(key, await self._in_thread(self._store.use, key))
+            hit = self._recent.confirm(key, await in_thread(self._threads, self._store.use, key))
         if hit is None:
             hit = await self._read(key)
         if hit is None:
@@ -132,7 +130,7 @@ class Cache(Generic[S]):
         return Found(hit, self._threads)
 
     async def _read(self, key: str) -> Hit | None:
-        reading = asyncio.ensure_future(self._in_thread(self._store.get, key))
+        reading = asyncio.ensure_future(in_thread(self._threads, self._store.get, key))
         try:
             hit = await asyncio.shield(reading)
         except asyncio.CancelledError:
@@ -163,7 +161,7 @@ class Cache(Generic[S]):
             return source
 
         async def keep(source: S, pieces: list[bytes]) -> None:
-            await self._in_thread(self._store.put, key, source.label, pieces)
+            await in_thread(self._threads, self._store.put, key, source.label, pieces)
 
         def land(recording: Recording[S]) -> None:
             del self._flights[flight]
@@ -176,11 +174,8 @@ class Cache(Generic[S]):
     async def sweep(self) -> None:
         """Remove what is too old or too much, again and again, until this is cancelled."""
         while True:
-            await self._in_thread(self._store.sweep)
+            await in_thread(self._threads, self._store.sweep)
             await asyncio.sleep(SWEEP_INTERVAL_S)
-
-    async def _in_thread(self, call: Callable[Args, T], *args: Args.args, **kwargs: Args.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **kwargs))
 
     async def close(self) -> None:
         """End what is being made, and wait for what is being written."""

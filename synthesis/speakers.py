@@ -4,12 +4,11 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from functools import partial
-from typing import ParamSpec, TypeVar
 
 from core.errors import CloningNotSupported, NotFound
 from core.events import Events
 from core.speech import Reference, SpeechRequest, Traits, Voice
+from core.threads import in_thread
 from voices.collection import Change, Collection, Custom, Notes
 from voices.library import Library
 from voices.recordings import Recordings
@@ -17,9 +16,6 @@ from voices.sample import reference
 
 SAMPLE_FIELD = "custom_voice_file"
 """What errors call the recording that came with a request."""
-
-Args = ParamSpec("Args")
-T = TypeVar("T")
 
 
 class Speakers:
@@ -70,12 +66,12 @@ class Speakers:
         voice = self._names(traits).resolve(request.voice)
         if request.sample is not None:
             _check_cloning(traits, SAMPLE_FIELD)
-            return voice, await self._in_thread(reference, request.sample, param=SAMPLE_FIELD)
+            return voice, await in_thread(self._threads, reference, request.sample, param=SAMPLE_FIELD)
         custom = self._collection.voices.get(voice.id)
         if custom is None or custom.voice != voice:
             custom = self._collection.standard.get(voice.id) if traits.can_clone else None
         if custom is not None:
-            return voice, await self._in_thread(self._recordings.get, custom)
+            return voice, await in_thread(self._threads, self._recordings.get, custom)
         return voice, Reference(voice.id)
 
     def find(self, voice_id: str) -> tuple[Voice, Notes]:
@@ -88,7 +84,7 @@ class Speakers:
 
     async def reload(self) -> Change:
         """Read the operator's voices again."""
-        change = await self._in_thread(self._collection.reload)
+        change = await in_thread(self._threads, self._collection.reload)
         self._events.voices_read(loaded=len(change.loaded), failed=len(change.failed))
         return change
 
@@ -97,18 +93,15 @@ class Speakers:
         if traits := self._traits():
             _check_cloning(traits, "audio_sample")
         notes = notes.model_copy(update={"created_at": int(time.time())})
-        return await self._in_thread(self._collection.add, name, sample, notes)
+        return await in_thread(self._threads, self._collection.add, name, sample, notes)
 
     async def remove(self, voice_id: str) -> None:
         """Delete one of the operator's voices. Raises NotFound, InvalidValue where it is not the server's to delete."""
         self.find(voice_id)
         try:
-            await self._in_thread(self._collection.remove, voice_id)
+            await in_thread(self._threads, self._collection.remove, voice_id)
         except KeyError:
             raise NotFound("This voice is not one that was added.", param="id") from None
-
-    async def _in_thread(self, call: Callable[Args, T], *args: Args.args, **kwargs: Args.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **kwargs))
 
 
 def _check_cloning(traits: Traits, param: str) -> None:

@@ -22,6 +22,7 @@ from core.errors import (
 from core.events import Events
 from core.settings import Settings
 from core.speech import OPENAI_SAMPLE_RATE, AudioFormat, SpeechRequest, Traits, Utterance, Voice
+from core.threads import in_thread
 from pool.pool import Pool
 from scheduler.admission import Limits, check_unloaded
 from scheduler.estimator import estimated_s
@@ -282,7 +283,7 @@ class Synthesizer:
 
         if len(text) <= LONG_TEXT_CHARS:
             return planned()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, planned)
+        return await in_thread(self._threads, planned)
 
     def _encoder(self, request: SpeechRequest, traits: Traits, *, tempo: float) -> Encoder:
         if request.sample_rate is not None:

@@ -1,7 +1,5 @@
 """A voice that comes with the request; the engine is a fake that speaks in the recording's own pitch."""
 
-import io
-import wave
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,9 +9,8 @@ import numpy as np
 import pytest
 
 from gauges.sound import decode
+from harness.recording import recording
 from harness.server import Server, running_server
-
-RATE = 24_000
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +23,6 @@ def cloning(folder) -> Iterator[Server]:
     settings = {"CACHE_TTL_MINUTES": "10", "AUDIO_CACHE_DIR": str(folder / "cache"), "TMPDIR": str(folder)}
     with running_server(folder, TTS_BACKEND="tone_backend:make_cloning", **settings) as server:
         yield server
-
-
-def recording(hz: float, seconds: float = 2.0) -> bytes:
-    file = io.BytesIO()
-    with wave.open(file, "wb") as out:
-        out.setparams((1, 2, RATE, 0, "NONE", ""))
-        tone = 9830 * np.sin(2 * np.pi * hz / RATE * np.arange(int(seconds * RATE)))
-        out.writeframes(tone.astype("<i2").tobytes())
-    return file.getvalue()
 
 
 def speak(server: Server, hz: float, field: str = "custom_voice_file", **fields: str) -> httpx.Response:

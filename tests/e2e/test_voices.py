@@ -1,7 +1,5 @@
 """The library of voices over HTTP; the engine is a fake that speaks in a recording's own pitch."""
 
-import io
-import wave
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +8,8 @@ import numpy as np
 import pytest
 
 from gauges.sound import decode
+from harness.recording import recording
 from harness.server import Server, cached_server, running_server
-
-RATE = 24_000
 
 
 @pytest.fixture(scope="module")
@@ -25,15 +22,6 @@ def library(folder) -> Iterator[Server]:
     settings = {"VOICE_ASSET_DIR": str(folder / "voices")}
     with cached_server(folder, TTS_BACKEND="tone_backend:make_cloning", **settings) as server:
         yield server
-
-
-def recording(hz: float, seconds: float = 2.0) -> bytes:
-    file = io.BytesIO()
-    with wave.open(file, "wb") as out:
-        out.setparams((1, 2, RATE, 0, "NONE", ""))
-        tone = 9830 * np.sin(2 * np.pi * hz / RATE * np.arange(int(seconds * RATE)))
-        out.writeframes(tone.astype("<i2").tobytes())
-    return file.getvalue()
 
 
 def add(server: Server, name: str, hz: float, **fields: str) -> httpx.Response:

@@ -1,27 +1,14 @@
 """Recordings in a folder become voices; whatever is wrong with one of them is told, and harms no other."""
 
-import io
 import json
 import os
-import wave
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from core.errors import BadSample, InvalidValue
+from harness.recording import recording
 from voices.collection import MAX_FILE_BYTES, Collection, Notes
-
-RATE = 16_000
-
-
-def recording(hz: float = 200.0, seconds: float = 1.5) -> bytes:
-    file = io.BytesIO()
-    with wave.open(file, "wb") as out:
-        out.setparams((1, 2, RATE, 0, "NONE", ""))
-        tone = 9830 * np.sin(2 * np.pi * hz / RATE * np.arange(int(seconds * RATE)))
-        out.writeframes(tone.astype("<i2").tobytes())
-    return file.getvalue()
 
 
 @pytest.fixture
