@@ -16,24 +16,34 @@ Usage: ./setup.sh [options]
   --without-zh   leave out Chinese (about 25 MB to download; Python 3.11 and 3.12 only)
   --with zh      take Chinese back in
   --with ja      add Japanese (about 110 MB to download)
+  --backend NAME add an engine: coqui (XTTS-v2; torch and 250 MB more to download)
   --dev          add what developers need: checks, tests, speech recognition for the tests; Japanese too
   --help         this text
 
 PYTHON=/path/to/python3.12 ./setup.sh chooses the Python (3.11 to 3.14).
+TORCH_INDEX=URL takes torch from another package index: PyTorch's own has builds for each CUDA version, and one
+without CUDA, which is a tenth as large. Its install page names them.
 END
 }
 
 say() { printf '%s\n' "$*"; }
 fail() { printf '%s\n' "$@" >&2; exit 1; }
 
-want_zh=default want_ja=no want_dev=no changed=no
+# add_backend NAME: remember an engine that is asked for. The embedded one is always there.
+add_backend() {
+    case $1 in coqui) backends="$backends $1" ;; kokoro) ;; *) fail "--backend takes kokoro or coqui." ;; esac
+}
+
+want_zh=default want_ja=no want_dev=no backends= changed=no
 while [ $# -gt 0 ]; do
     case $1 in
         --without-zh) want_zh=no ;;
         --with) shift; case ${1:-} in zh) want_zh=yes ;; ja) want_ja=yes ;; *) fail "--with takes zh or ja." ;; esac ;;
         --with=zh) want_zh=yes ;;
         --with=ja) want_ja=yes ;;
-        --dev) want_dev=yes want_ja=yes ;;
+        --backend) shift; add_backend "${1:-}" ;;
+        --backend=*) add_backend "${1#*=}" ;;
+        --dev) want_dev=yes want_ja=yes; add_backend coqui ;;
         -h|--help) usage; exit 0 ;;
         *) usage >&2; fail "" "There is no option $1." ;;
     esac
@@ -126,11 +136,40 @@ add_zh() {
     fi
 }
 
+# Engines on torch. Its builds differ from machine to machine, so that no hash fits all: its version is pinned alone.
+torch_version=2.13.0 torchaudio_version=2.11.1 torchcodec_version=0.13.0
+install_torch() {
+    "$venv/bin/python" -m pip --disable-pip-version-check --no-input -qq install --no-warn-script-location \
+        "torch==$torch_version"
+}
+
+add_torch() {
+    wanted="$torch_version $torchaudio_version $torchcodec_version ${TORCH_INDEX:-}"
+    is_done "$stamps/torch" "$wanted" && return
+    say "Downloading torch: 200 MB without CUDA, up to 3 GB with it (TORCH_INDEX chooses; see ./setup.sh --help) ..."
+    if [ -n "${TORCH_INDEX:-}" ]; then (export PIP_INDEX_URL="$TORCH_INDEX"; install_torch); else install_torch; fi ||
+        fail "torch could not be installed (see above). Run ./setup.sh again: what is there stays."
+    pip_install "torchaudio==$torchaudio_version" "torchcodec==$torchcodec_version"
+    # Its compiled parts want the CUDA that they were built for. Nothing here uses them, and it does without.
+    "$venv/bin/python" -c 'import torchaudio' 2>/dev/null || rm -f "$venv"/lib/python3.*/site-packages/torchaudio/lib/*.so
+    printf '%s\n' "$wanted" >"$stamps/torch"
+    changed=yes
+}
+
+add_backends() {
+    for backend in coqui; do
+        case "$backends " in *" $backend "*) ;; *) [ -f "$stamps/$backend" ] || continue ;; esac
+        add_torch
+        add "$backend" "Downloading what the $backend engine needs, about 250 MB ..."
+    done
+}
+
 make_venv
 add build ""
 add base "Downloading the packages of the server, about 90 MB ..."
 add_checkout
 add_zh
+add_backends
 [ "$want_ja" = no ] && [ ! -f "$stamps/ja" ] || add ja "Downloading Japanese, about 110 MB ..."
 [ "$want_dev" = no ] || add dev "Downloading the tools of developers, about 450 MB ..."
 add_model

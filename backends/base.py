@@ -2,9 +2,15 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from core.speech import Reference, Samples, Task, Traits
+
+Prepared: TypeAlias = Mapping[str, npt.NDArray[np.generic]]
+"""What a backend makes of a voice, once: arrays by name, empty where the voice's key says it all."""
 
 
 class Stop:
@@ -54,13 +60,14 @@ class Backend(Protocol):
     def load(self, device: str) -> Traits:
         """Read weights and warm up. device: "cpu" or "cuda:0". Raises BackendError with what the operator should do."""
 
-    def prepare(self, reference: Reference) -> Any:
+    def prepare(self, reference: Reference) -> Prepared:
         """What `speak` needs of a voice; called once a voice. Raises KeyError for a built-in voice that is unknown.
 
-        A voice that is made from a recording has its `sample`; it comes only where `Traits.can_clone`.
+        A voice that is made from a recording has its `sample`; it comes only where `Traits.can_clone`. The result may
+        come back from a file, in another process that has loaded the same `Traits.revision`.
         """
 
-    def speak(self, task: Task, voice: Any, stop: Stop) -> Iterator[Samples]:
+    def speak(self, task: Task, voice: Prepared, stop: Stop) -> Iterator[Samples]:
         """Yield mono float32 at `Traits.sample_rate`; nothing at all where the text has no sound.
 
         Ends early, without error, when `stop` is set. No acoustic state crosses utterances.

@@ -6,12 +6,30 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from backends.base import Backend, BackendError, BackendFactory
+from core.settings import DeviceChoice
 
 GROUP = "uttera_tts.backends"
 """Entry-point group in which a package names a factory of its backend."""
 
-BUILT_IN: Mapping[str, str] = {"kokoro": "backends.kokoro.backend:make"}
+BUILT_IN: Mapping[str, str] = {"kokoro": "backends.kokoro.backend:make", "coqui": "backends.coqui.backend:make"}
 """Found without an installed entry point too, so that a bare checkout speaks."""
+
+_ON_TORCH = frozenset({"coqui"})
+
+
+def is_heavy(name: str) -> bool:
+    """Whether a backend's libraries take seconds to import: its workers are better forked than started by exec."""
+    return name in _ON_TORCH
+
+
+def device(name: str, wanted: DeviceChoice) -> DeviceChoice:
+    """Where the workers of a backend shall run. wanted: as TTS_DEVICE says."""
+    return "cpu" if wanted == "auto" and resolve(name) not in _ON_TORCH else wanted
+
+
+def preload(name: str) -> None:
+    """Import a backend's libraries, and make nothing of it. Raises BackendError as `create` does."""
+    _factory(name)
 
 
 def resolve(name: str) -> str:
@@ -24,6 +42,10 @@ def create(name: str, options: Mapping[str, Any]) -> Backend:
 
     Raises BackendError where there is none of that name, or it cannot be imported.
     """
+    return _factory(name)(options)
+
+
+def _factory(name: str) -> BackendFactory:
     target = BUILT_IN.get(name) or next((e.value for e in entry_points(group=GROUP, name=name)), name)
     module, _, factory = target.partition(":")
     if not factory:
@@ -31,6 +53,10 @@ def create(name: str, options: Mapping[str, Any]) -> Backend:
         raise BackendError(f"There is no backend {name}; TTS_BACKEND may be auto, {known} or module:factory.")
     try:
         make: BackendFactory = getattr(import_module(module), factory)
+    except ModuleNotFoundError as error:
+        if name not in BUILT_IN:
+            raise BackendError(f"The backend {name} cannot be imported: there is no {error.name}.") from None
+        raise BackendError(f"{name} needs the package {error.name}: ./setup.sh --backend {name} adds it.") from None
     except (ImportError, AttributeError) as error:
         raise BackendError(f"The backend {name} cannot be imported ({type(error).__name__}).") from None
-    return make(options)
+    return make

@@ -11,7 +11,7 @@ def settings_or_exit(**overrides: Any) -> Settings:
     """The settings; with a bad one, prints a line for each field and ends with code 2. None overrides nothing."""
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value is not None})
-        open_memory(on_gpu=settings.pool.tts_device == "gpu")  # a GPU that is not there is a bad value too
+        open_memory(settings.pool.tts_device)  # a GPU that is not there is a bad value too
     except SettingsError as error:
         print(f"These settings cannot be used:\n{error}", file=sys.stderr)
         raise SystemExit(2) from None

@@ -6,7 +6,7 @@ A `.env` in the project folder is read too; the real environment wins; an empty 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -23,6 +23,10 @@ class _Group(BaseSettings):
     model_config = SettingsConfigDict(
         env_file=PROJECT / ".env", env_ignore_empty=True, extra="ignore", frozen=True, hide_input_in_errors=True
     )
+
+
+DeviceChoice: TypeAlias = Literal["auto", "cpu", "gpu"]
+"""Where workers shall run; auto: where the engine belongs, if there is such a device."""
 
 
 class ServerSettings(_Group):
@@ -74,7 +78,7 @@ class SpeechSettings(_Group):
 class PoolSettings(_Group):
     """The worker processes."""
 
-    tts_backend: str = Field("auto", min_length=1, description="Engine: auto or kokoro.")
+    tts_backend: str = Field("auto", min_length=1, description="Engine: auto, kokoro or coqui.")
     stream_lead_s: float = Field(
         60.0, gt=0, description="Seconds of audio that may be made ahead of what a streaming client plays."
     )
@@ -90,7 +94,7 @@ class PoolSettings(_Group):
     hot_queue_safety_factor: float = Field(
         0.8, ge=0, description="How many times its own start a cold worker must save before it is started."
     )
-    tts_device: Literal["auto", "cpu", "gpu"] = Field(
+    tts_device: DeviceChoice = Field(
         "auto", description="Where workers run: auto (where the engine belongs), cpu, or gpu (NVIDIA)."
     )
     min_cold_ram_gb: float = Field(
@@ -114,7 +118,8 @@ class PoolSettings(_Group):
         600.0, ge=0, description="Seconds after which a request that has no sound yet is given up (504). 0: never."
     )
     state_dir: Path = Field(
-        Path("assets/state"), description="Folder in which the server keeps what it learned of its own speed."
+        Path("assets/state"),
+        description="Folder of what the server learned of its own speed, and of voices as engines hear them.",
     )
     hang_seconds: float = Field(
         20.0,
@@ -144,6 +149,29 @@ class KokoroSettings(_Group):
     kokoro_model_dir: Path = Field(Path("assets/models"), description="Where the joined weights lie.")
 
 
+class CoquiSettings(_Group):
+    """XTTS-v2 by the Coqui library."""
+
+    coqui_precision: Literal["fp32", "fp16", "bf16"] = Field(
+        "fp32", description="Numbers of the language model: fp32, or half of that memory with fp16 and bf16 (GPU)."
+    )
+    tts_model: str = Field(
+        "tts_models/multilingual/multi-dataset/xtts_v2",
+        min_length=1,
+        description="Folder of a checkpoint, or its name below TTS_HOME.",
+    )
+    tts_home: Path = Field(Path("assets/models"), description="Folder in which checkpoints lie.")
+    default_temperature: float = Field(0.75, ge=0, le=2, description="How freely it speaks. 0: always the likeliest.")
+    default_top_k: int = Field(50, ge=1, le=1000, description="Choose among that many likeliest sounds.")
+    default_top_p: float = Field(0.85, gt=0, le=1, description="Choose among the likeliest sounds of that probability.")
+    default_repetition_penalty: float = Field(
+        5.0, ge=1, le=20, description="How much a sound that was spoken before is avoided. 1: not at all."
+    )
+    default_length_penalty: float = Field(
+        1.0, ge=-10, le=10, description="Taken for compatibility; without a beam search it changes nothing."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All groups, validated together."""
@@ -153,6 +181,7 @@ class Settings:
     pool: PoolSettings
     cache: CacheSettings
     kokoro: KokoroSettings
+    coqui: CoquiSettings
 
     def options(self, backend: str) -> dict[str, Any]:
         """What a worker is told for its backend: the group of that name, as JSON values; empty where there is none."""
@@ -166,6 +195,7 @@ _GROUPS: dict[str, type[_Group]] = {
     "pool": PoolSettings,
     "cache": CacheSettings,
     "kokoro": KokoroSettings,
+    "coqui": CoquiSettings,
 }
 
 

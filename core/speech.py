@@ -50,11 +50,13 @@ class Reference:
 
     key: the built-in voice's id, or a hash of the recording. transcript: what is said in it, where that is known.
     sample: the recording at REFERENCE_RATE; None for a built-in voice, and where the key alone tells which it is.
+    is_kept: whether what an engine makes of it may be written to disk: never for one that a request brought.
     """
 
     key: str
     transcript: str = ""
     sample: Samples | None = field(default=None, compare=False, repr=False)
+    is_kept: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ import queue
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from backends.base import Backend, Stop
+from backends.base import Backend, Prepared, Stop
+from backends.latents import Latents
 from core.errors import place_of
 from core.speech import Reference, Samples, Task
 
@@ -71,14 +72,15 @@ class Engine(Protocol):
 class ThreadedEngine:
     """An Engine of a loaded Backend and one thread a slot."""
 
-    def __init__(self, backend: Backend, slots: int) -> None:
-        """slots: as many threads call `speak` at once."""
+    def __init__(self, backend: Backend, slots: int, latents: Latents | None = None) -> None:
+        """slots: as many threads call `speak` at once. latents: on disk, shared with others; None: only here."""
         self._backend = backend
+        self._latents = latents
         self._tasks: queue.SimpleQueue[tuple[Task, Stop]] = queue.SimpleQueue()
         self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
         self._stops: dict[int, Stop] = {}
         self._recordings: dict[str, list[Samples]] = {}
-        self._voices: dict[Reference, Any] = {}
+        self._voices: dict[Reference, Prepared] = {}
         self._preparing = threading.Lock()
         for slot in range(slots):
             threading.Thread(target=self._serve, name=f"slot-{slot}", daemon=True).start()
@@ -112,11 +114,10 @@ class ThreadedEngine:
         self._recordings.setdefault(key, []).append(samples)
 
     def forget(self, key: str) -> None:
-        """Drop the recording, and what the backend made of it."""
+        """Drop the recording, and what the backend made of it. Waits for nobody: this is the control thread."""
         self._recordings.pop(key, None)
-        with self._preparing:
-            for voice in [voice for voice in self._voices if voice.key == key]:
-                del self._voices[voice]
+        for voice in [voice for voice in list(self._voices) if voice.key == key]:
+            self._voices.pop(voice, None)
 
     def _serve(self) -> None:
         while True:
@@ -127,7 +128,7 @@ class ThreadedEngine:
 
     def _speak(self, task: Task, stop: Stop) -> Outcome:
         try:
-            voice = self._voice(task)
+            voice = self._voice(task.voice)
             for samples in self._backend.speak(task, voice, stop):
                 if stop.is_set:
                     break
@@ -136,8 +137,21 @@ class ThreadedEngine:
             return Stopped(task.id) if stop.is_set else Failed(task.id, place_of(error))
         return Stopped(task.id) if stop.is_set else Done(task.id)
 
-    def _voice(self, task: Task) -> Any:
+    def _voice(self, voice: Reference) -> Prepared:
         with self._preparing:
-            if task.voice not in self._voices:
-                self._voices[task.voice] = self._backend.prepare(task.voice)
-            return self._voices[task.voice]
+            prepared = self._voices.get(voice)
+            if prepared is None:
+                prepared = self._voices[voice] = self._prepared(voice)
+                if voice.sample is not None and voice.key not in self._recordings:  # it was forgotten meanwhile
+                    self._voices.pop(voice, None)
+            return prepared
+
+    def _prepared(self, voice: Reference) -> Prepared:
+        """From the disk where another worker has left it there, else from the backend."""
+        latents = self._latents if voice.is_kept else None
+        if latents and (found := latents.read(voice)) is not None:
+            return found
+        made = self._backend.prepare(voice)
+        if latents:
+            latents.write(voice, made)
+        return made

@@ -6,19 +6,17 @@ from collections.abc import Callable
 from typing import cast
 
 from core.speech import Task
-from pool.process import ChildProcess
+from pool.process import Child
 from pool.protocol import Frame, FrameReader, Kind, ProtocolError, pack_task, pack_voice
 
-MAX_VOICES = 32
-"""Recordings that a child keeps; the one that was longest not spoken in goes first."""
+MAX_VOICES, MAX_VOICE_BYTES = 32, 64 * 2**20
+"""Recordings that a child keeps, and the bytes of all of them; the one that was longest not spoken in goes first."""
 
 
 class Link(asyncio.Protocol):
     """It never pauses reading."""
 
-    def __init__(
-        self, hear: "Callable[[Link, Frame], None]", worker: int, child: ChildProcess, *, started: float
-    ) -> None:
+    def __init__(self, hear: "Callable[[Link, Frame], None]", worker: int, child: Child, *, started: float) -> None:
         """hear: called with each frame that comes. worker: number of the child. started: when, by the pool's clock."""
         self.worker = worker
         self.child = child
@@ -30,7 +28,7 @@ class Link(asyncio.Protocol):
         self._frames = FrameReader()
         self._transport: asyncio.WriteTransport | None = None
         self._is_wanted = True
-        self._voices: OrderedDict[str, None] = OrderedDict()
+        self._voices: OrderedDict[str, int] = OrderedDict()  # key to bytes
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The loop watches the socket now."""
@@ -62,12 +60,16 @@ class Link(asyncio.Protocol):
             if key not in self._voices:
                 for frame in pack_voice(key, sample):
                     self.send(frame)
-            self._voices[key] = None
+            self._voices[key] = sample.nbytes
             self._voices.move_to_end(key)
-            if len(self._voices) > MAX_VOICES:
+            while len(self._voices) > MAX_VOICES or (len(self._voices) > 1 and self._voice_bytes > MAX_VOICE_BYTES):
                 oldest, _ = self._voices.popitem(last=False)
                 self.send(Frame(Kind.FORGET, 0, oldest.encode()).pack())
         self.send(pack_task(task))
+
+    @property
+    def _voice_bytes(self) -> int:
+        return sum(self._voices.values())
 
     def kill(self, reason: str) -> None:
         """End the child now, and let go of it even if it cannot be ended."""

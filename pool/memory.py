@@ -8,17 +8,26 @@ import psutil
 import pynvml
 
 from core.cgroups import MEMBERSHIP, ROOT, groups
-from core.settings import SettingsError
+from core.settings import DeviceChoice, SettingsError
 from scheduler.messages import CPU, DeviceMemory, Memory
 
 
-def open_memory(*, on_gpu: bool) -> "tuple[MainMemory | Gpus, str]":
+def open_memory(wanted: DeviceChoice) -> "tuple[MainMemory | Gpus, str]":
     """Whose memory workers live on, and the device of the hot one: the GPU with most of it free, by UUID, or "cpu".
 
-    Raises SettingsError where a GPU is asked for and there is none.
+    wanted: "auto" takes a GPU where there is one. Raises SettingsError where a GPU is asked for and there is none.
     """
-    if not on_gpu:
+    if wanted == CPU:
         return MainMemory(), CPU
+    try:
+        return _open_gpus()
+    except SettingsError:
+        if wanted == "gpu":
+            raise
+        return MainMemory(), CPU
+
+
+def _open_gpus() -> "tuple[Gpus, str]":
     try:
         gpus = Gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
         devices = gpus.read({}).devices

@@ -22,8 +22,9 @@ from core.clock import Clock
 from core.errors import SpeechError, Unavailable, place_of
 from core.events import Events
 from core.speech import Samples, Traits
+from pool.forks import Template
 from pool.link import Link
-from pool.process import ChildProcess, WorkerSpec
+from pool.process import CLOSE_TIMEOUT_S, Child, ChildProcess, WorkerSpec
 from pool.protocol import Frame, Kind, ProtocolError, unpack_audio, unpack_traits
 from scheduler.job import JobSpec
 from scheduler.messages import (
@@ -61,9 +62,6 @@ IDLE_MEMORY_INTERVAL_S = 10.0
 
 LATE_S = 1.0
 """A wake-up that comes so much later than it was asked for tells that this process stood still."""
-
-CLOSE_TIMEOUT_S = 2.0
-"""How long a child may take to end at shutdown before it is killed."""
 
 
 class Probe(Protocol):
@@ -120,14 +118,25 @@ class Pool:
     """The worker processes, and the one way to speak through them."""
 
     def __init__(
-        self, spec: WorkerSpec, scheduler: Scheduler, *, clock: Clock, events: Events, memory: Probe | None = None
+        self,
+        spec: WorkerSpec,
+        scheduler: Scheduler,
+        *,
+        clock: Clock,
+        events: Events,
+        memory: Probe | None = None,
+        template: Template | None = None,
     ) -> None:
-        """Starts nothing; `open` does. memory: None where it cannot be read; then no cold worker comes."""
+        """Starts nothing; `open` does. memory: None where it cannot be read; then no cold worker comes.
+
+        template: forks workers, from the first one's being ready on; None where all are to be started by exec.
+        """
         self._spec = spec
         self._scheduler = scheduler
         self._clock = clock
         self._events = events
         self._memory = memory
+        self._template = template
         self._links: dict[int, Link] = {}
         self._sinks: dict[int, Sink] = {}
         self._job_ids = count(1)
@@ -160,6 +169,8 @@ class Pool:
             link.hang_up()
         if self._burials:
             await asyncio.wait(self._burials)  # not gather: who stops waiting for them does not stop them
+        if self._template:
+            await asyncio.to_thread(self._template.close)
 
     async def _watch_memory(self, memory: Probe) -> None:
         """Tell the scheduler what is free, more often where that may decide something."""
@@ -273,7 +284,8 @@ class Pool:
 
     def _spawn(self, worker: int, device: str) -> None:
         try:
-            child = ChildProcess(self._spec, device)
+            forked = self._template.fork(self._spec, device) if self._template else None
+            child: Child = forked or ChildProcess(self._spec, device)
         except OSError as error:
             reason = f"a worker process cannot be started: {error.strerror}"
             self._in_background(self._bury(worker, reason, None, is_out_of_memory=error.errno == errno.ENOMEM))
@@ -295,7 +307,7 @@ class Pool:
         del self._links[link.worker]
         await self._bury(link.worker, link.reason, link.child, is_out_of_memory=link.is_out_of_memory)
 
-    async def _bury(self, worker: int, reason: str, child: ChildProcess | None, *, is_out_of_memory: bool) -> None:
+    async def _bury(self, worker: int, reason: str, child: Child | None, *, is_out_of_memory: bool) -> None:
         """A worker is gone, or never came to be. The scheduler hears of it before it is reaped: work goes on now."""
         self.tell(Died(worker, reason, is_out_of_memory))
         self._signal()
@@ -332,6 +344,8 @@ class Pool:
         now = self._read_memory_at = self._clock.now()  # it holds more now than when it was last looked at
         seconds = now - link.started
         self._events.worker_ready(link.worker, seconds=seconds, slots=traits.slots)
+        if self._template:
+            self._template.open()  # not earlier: it would take the cores from the one that everybody waits for
         self._signal()
 
     def _hear_of_task(self, link: Link, frame: Frame) -> None:

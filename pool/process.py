@@ -8,47 +8,58 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from scheduler.messages import CPU
+
+CLOSE_TIMEOUT_S = 2.0
+"""How long a child may take to end at shutdown before it is killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """What a child loads. options: the operator's settings of the backend; no secret, for `ps` shows it."""
+    """What a child loads.
+
+    options: the operator's settings of the backend; no secret, for `ps` shows it. latents: folder in which prepared
+    voices are shared; empty where there is none.
+    """
 
     backend: str
     options: Mapping[str, Any]
+    latents: str = ""
+
+
+class Child(Protocol):
+    """A worker process, however it came to be. It ends when the parent's end of the socket closes."""
+
+    socket: socket.socket
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+
+    def kill(self) -> None:
+        """End it now."""
+
+    def join(self, timeout_s: float) -> str:
+        """Wait for its end, kill it after `timeout_s`, and say how it ended. Blocks: not for an event loop."""
 
 
 class ChildProcess:
-    """A worker process. It ends when the parent's end of the socket closes, and with the parent in any case."""
+    """A worker process started by exec. It ends with the parent in any case."""
 
     def __init__(self, spec: WorkerSpec, device: str) -> None:
-        """Start the child by exec. Call from the main thread: a child dies with the thread that started it.
+        """Start the child. Call from the main thread: a child dies with the thread that started it.
 
         device: "cpu", or the UUID of a GPU, which is then the only one that the child sees.
         """
-        self.socket, theirs = socket.socketpair()
-        self.socket.setblocking(False)
-        plan = json.dumps(
-            {"backend": spec.backend, "device": CPU if device == CPU else "cuda:0", "options": dict(spec.options)}
-        )
+        self.socket, theirs = socket_pair()
+        plan = json.dumps(plan_of(spec, device))
         try:
-            # -P: without it, a folder named pool/ in the working directory would be run instead.
-            # Standard output goes to standard error: what a library prints must not end in somebody's audio.
-            self._popen = subprocess.Popen(
-                [sys.executable, "-P", "-m", "pool.worker", str(theirs.fileno()), plan],
-                pass_fds=[theirs.fileno()],
-                env=os.environ if device == CPU else {**os.environ, "CUDA_VISIBLE_DEVICES": device},
-                stdin=subprocess.DEVNULL,
-                stdout=sys.__stderr__ or subprocess.DEVNULL,
-            )
+            self._popen = start("pool.worker", theirs, plan, environment=environment_of(device))
         except OSError:
             self.socket.close()
             raise
-        finally:
-            theirs.close()
 
     @property
     def pid(self) -> int:
@@ -60,13 +71,59 @@ class ChildProcess:
         self._popen.kill()
 
     def join(self, timeout_s: float) -> str:
-        """Wait for its end, kill it after `timeout_s`, and say how it ended. Blocks: not for an event loop."""
+        """See `Child.join`."""
+        return join(self._popen, timeout_s)
+
+
+def plan_of(spec: WorkerSpec, device: str) -> dict[str, Any]:
+    """What a worker is told to do; whatever the GPU, it sees no other one."""
+    named = CPU if device == CPU else "cuda:0"
+    return {"backend": spec.backend, "device": named, "options": dict(spec.options), "latents": spec.latents}
+
+
+def environment_of(device: str) -> dict[str, str]:
+    """What a worker's environment has besides the server's own."""
+    return {} if device == CPU else {"CUDA_VISIBLE_DEVICES": device}
+
+
+def socket_pair(kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.socket]:
+    """The parent's end, which never blocks, and the child's."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+    ours.setblocking(False)
+    return ours, theirs
+
+
+def start(
+    module: str, theirs: socket.socket, argument: str, *, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start a module of ours by exec, with its end of a socket, which is closed here. Raises OSError."""
+    try:
+        # -P: without it, a folder named pool/ in the working directory would be run instead.
+        # Standard output goes to standard error: what a library prints must not end in somebody's audio.
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", module, str(theirs.fileno()), argument],
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=sys.__stderr__ or subprocess.DEVNULL,
+        )
+    finally:
+        theirs.close()
+
+
+def join(popen: subprocess.Popen[bytes], timeout_s: float) -> str:
+    """Wait for a process to end, kill it after `timeout_s`, and say how it ended. Blocks."""
+    try:
+        code = popen.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        popen.kill()
         try:
-            code = self._popen.wait(timeout_s)
+            code = popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            self._popen.kill()
-            try:
-                code = self._popen.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                return "it cannot be killed"  # deep in a driver; nobody shall wait for it
-        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+            return "it cannot be killed"  # deep in a driver; nobody shall wait for it
+    return ending(code)
+
+
+def ending(code: int) -> str:
+    """How a process ended, for a person. code: as subprocess counts."""
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

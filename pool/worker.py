@@ -15,10 +15,14 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from backends.base import BackendError
+from backends.latents import Latents
 from backends.registry import create
 from core.errors import place_of
 from pool.engine import Audio, Done, Engine, Failed, Outcome, Stopped, ThreadedEngine
@@ -31,9 +35,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Load the backend that the command line names, then speak until the parent is gone."""
-    wire = socket.socket(fileno=int(sys.argv[1]))
-    plan = json.loads(sys.argv[2])
+    """Speak as the command line says: the descriptor of the socket, and the plan in JSON."""
+    work(socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2]))
+
+
+def work(wire: socket.socket, plan: Mapping[str, Any]) -> None:
+    """Load the backend that the plan names, then speak until the parent is gone."""
     die_with_parent()
     engines: list[Engine] = []
     threading.Thread(target=read, args=(wire, engines), name="reader", daemon=True).start()
@@ -42,7 +49,8 @@ def main() -> None:
         backend = create(plan["backend"], plan["options"])
         wire.sendall(pack_json(Kind.PHASE, "weights"))
         traits = backend.load(plan["device"])
-        engine = ThreadedEngine(backend, traits.slots)
+        latents = Latents(Path(plan["latents"]), traits.revision) if plan["latents"] and traits.can_clone else None
+        engine = ThreadedEngine(backend, traits.slots, latents)
         engines.append(engine)
         wire.sendall(pack_json(Kind.READY, asdict(traits)))
         while True:

@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
-from backends.registry import resolve
+from backends.registry import device as device_of
+from backends.registry import is_heavy, resolve
 from cache.cache import Cache, Troubles
 from cache.store import Store
 from core.clock import Clock, SystemClock
 from core.events import Events
 from core.settings import PROJECT, CacheSettings, PoolSettings, Settings
+from pool.forks import Template
 from pool.memory import open_memory
 from pool.notebook import Notebook
 from pool.pool import Pool
@@ -31,6 +33,9 @@ from voices.library import OPENAI_NAMES, Library
 
 DISK_THREADS = 2
 """For the cache."""
+
+LATENTS = "latents"
+"""Folder below STATE_DIR of what engines made of registered voices."""
 
 
 def _limits(settings: PoolSettings) -> Limits:
@@ -78,10 +83,11 @@ async def open_synthesizer(
     """Compose everything and start loading; returns before the model is there. Ends all workers on the way out."""
     clock = clock or SystemClock()
     backend = resolve(settings.pool.tts_backend)
-    spec = WorkerSpec(backend, settings.options(backend))
-    memory, device = open_memory(on_gpu=settings.pool.tts_device == "gpu")
+    state = PROJECT / settings.pool.state_dir
+    spec = WorkerSpec(backend, settings.options(backend), latents=str(state / LATENTS))
+    memory, device = open_memory(device_of(backend, settings.pool.tts_device))
     name = re.sub(r"\W+", "-", backend)
-    notebook = Notebook(PROJECT / settings.pool.state_dir / f"{name}.json", events)
+    notebook = Notebook(state / f"{name}.json", events)
     limits = _limits(settings.pool)
     scheduler = Scheduler(
         lead_s=settings.pool.stream_lead_s,
@@ -91,7 +97,8 @@ async def open_synthesizer(
         patience=Patience(task_s=settings.pool.hang_seconds),
         learned=notebook.read(),
     )
-    pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory)
+    template = Template(backend) if is_heavy(backend) and settings.pool.cold_pool_size != 0 else None
+    pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory, template=template)
     with (
         ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads,
         ThreadPoolExecutor(max_workers=DISK_THREADS, thread_name_prefix="disk") as disk,  # no encoder waits for a disk

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import replace
 
 from core.errors import CloningNotSupported, NotFound
 from core.events import Events
@@ -71,7 +72,8 @@ class Speakers:
         if custom is None or custom.voice != voice:
             custom = self._collection.standard.get(voice.id) if traits.can_clone else None
         if custom is not None:
-            return voice, await in_thread(self._threads, self._recordings.get, custom)
+            found = await in_thread(self._threads, self._recordings.get, custom)
+            return voice, replace(found, is_kept=True)
         return voice, Reference(voice.id)
 
     def find(self, voice_id: str) -> tuple[Voice, Notes]:

@@ -19,7 +19,7 @@ import numpy as np
 import onnxruntime as ort
 
 from audio.join import Trimmer, silence
-from backends.base import BackendError, Stop
+from backends.base import BackendError, Prepared, Stop
 from backends.kokoro import phonemes
 from backends.kokoro.model import SHA256, weights
 from backends.kokoro.packs import style_of, voices
@@ -103,15 +103,15 @@ class KokoroBackend:
             precision="int8",
         )
 
-    def prepare(self, reference: Reference) -> str:
-        """The voice's name; its style follows from the language of each utterance. Raises KeyError where unknown."""
+    def prepare(self, reference: Reference) -> Prepared:
+        """Nothing: a voice's style follows from its name and the language. Raises KeyError where unknown."""
         style_of(reference.key, "en")
-        return reference.key
+        return {}
 
-    def speak(self, task: Task, voice: str, stop: Stop) -> Iterator[Samples]:
+    def speak(self, task: Task, voice: Prepared, stop: Stop) -> Iterator[Samples]:
         """One call of the model for all but the longest utterances."""
         utterance = task.utterance
-        calls = self._call(utterance.text, utterance.language, voice, task.params.speed)
+        calls = self._call(utterance.text, utterance.language, task.voice.key, task.params.speed)
         for number, call in enumerate(calls):
             with self._session(wants_sound_soon=utterance.is_opening) as session:
                 samples = self._run(session, call, stop)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from backends.base import BackendError, Stop
+from backends.base import BackendError, Prepared, Stop
 from core.speech import REFERENCE_RATE, Priors, Reference, Samples, Task, Traits
 
 RATE = 24_000
@@ -47,15 +47,16 @@ class ToneBackend:
         slots, can_clone = int(self._options.get("slots", 2)), bool(self._options.get("clones"))
         return Traits("tone", "1", self._rate, slots, {"en": 100}, priors=PRIORS, can_clone=can_clone)
 
-    def prepare(self, reference: Reference) -> Samples:
+    def prepare(self, reference: Reference) -> Prepared:
         """A word in that voice: where it is made from a recording, a tone of the recording's own pitch."""
         if reference.sample is None:
-            return self._word
+            return {"word": self._word}
         spectrum = np.abs(np.fft.rfft(reference.sample))
         hz = spectrum.argmax() * REFERENCE_RATE / len(reference.sample)
-        return (0.3 * np.sin(2 * np.pi * hz / self._rate * np.arange(self._rate // 10))).astype(np.float32)
+        word = 0.3 * np.sin(2 * np.pi * hz / self._rate * np.arange(self._rate // 10))
+        return {"word": word.astype(np.float32)}
 
-    def speak(self, task: Task, voice: Samples, stop: Stop) -> Iterator[Samples]:
+    def speak(self, task: Task, voice: Prepared, stop: Stop) -> Iterator[Samples]:
         words = task.utterance.text.split()
         if (fault := _fault(words)) is not None:
             yield from fault
@@ -68,7 +69,7 @@ class ToneBackend:
                 time.sleep(0.05)
             if stop.is_set:
                 return
-            yield voice
+            yield voice["word"]
         if len(padding):
             yield padding
 

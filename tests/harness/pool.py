@@ -9,6 +9,7 @@ from typing import Any
 from core.clock import SystemClock
 from core.events import Silence
 from core.speech import Reference, Utterance
+from pool.forks import Template
 from pool.memory import MainMemory
 from pool.pool import Pool, Ticket
 from pool.process import WorkerSpec
@@ -23,11 +24,18 @@ PATIENT = Patience()
 
 @asynccontextmanager
 async def open_pool(
-    cold: ColdPool = NO_COLD_POOL, patience: Patience = PATIENT, backend: str = "tone_backend:make", **options: Any
+    cold: ColdPool = NO_COLD_POOL,
+    patience: Patience = PATIENT,
+    backend: str = "tone_backend:make",
+    *,
+    templated: bool = False,
+    **options: Any,
 ) -> AsyncIterator[Pool]:
+    """templated: whether cold workers are forked from a process that has imported the backend."""
     spec = WorkerSpec(backend, options)
     scheduler = Scheduler(lead_s=60, cold=cold, patience=patience)
-    pool = Pool(spec, scheduler, clock=SystemClock(), events=Silence(), memory=MainMemory())
+    template = Template(backend) if templated else None
+    pool = Pool(spec, scheduler, clock=SystemClock(), events=Silence(), memory=MainMemory(), template=template)
     pool.open()
     try:
         yield pool

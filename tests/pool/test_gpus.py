@@ -49,8 +49,8 @@ def test_a_card_that_falls_away_leaves_the_other_one(driver):
 
 
 def test_the_hot_worker_gets_the_card_with_most_free_memory_and_cold_ones_the_best_at_their_time(driver):
-    memory, device = open_memory(on_gpu=True)
-    assert device == LARGE
+    memory, device = open_memory("gpu")
+    assert device == open_memory("auto")[1] == LARGE
     scheduler = Scheduler(lead_s=60, device=device, cold=ColdPool(size=2, safety=0.0, interval_s=0.0))
     assert scheduler.start() == [Spawn(1, LARGE)]
     scheduler.handle(Ready(1, 1, Priors(rates=(1.0, 2.0, 3.0), start_s=1.0, memory_bytes=2 * GB)), 1.0)
@@ -64,13 +64,14 @@ def test_the_hot_worker_gets_the_card_with_most_free_memory_and_cold_ones_the_be
 def test_a_gpu_that_is_asked_for_and_not_there_is_said(driver, monkeypatch, visible):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     with pytest.raises(SettingsError, match="CUDA_VISIBLE_DEVICES"):
-        open_memory(on_gpu=True)
+        open_memory("gpu")
     driver.gpus = ()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     with pytest.raises(SettingsError):
-        open_memory(on_gpu=True)
-    memory, device = open_memory(on_gpu=False)
-    assert (type(memory), device) == (MainMemory, CPU)
+        open_memory("gpu")
+    for wanted in ("cpu", "auto"):
+        memory, device = open_memory(wanted)
+        assert (type(memory), device) == (MainMemory, CPU)
 
 
 def test_a_machine_without_a_driver_is_told_at_once(monkeypatch):
