@@ -14,7 +14,7 @@ import httpx
 import psutil
 
 from bench.bare import Bare, side_by_side
-from bench.crew import round_trip_ms, spawn_to_sound_s
+from bench.crew import cold_starts_s, round_trip_ms, spawn_to_sound_s
 from bench.ear import dry_s, first_sound_s, read
 from bench.hits import answer_time, hit_times, request_bytes
 from tests.harness.server import Server, cached_server, running_server, until
@@ -135,6 +135,17 @@ def start(server: Server, bare: Bare, runs: int) -> None:
     print_line("spawn of a worker to its first sound", f"{seconds:.2f} s", "5 s", seconds < 5)
 
 
+def template(server: Server, bare: Bare, runs: int) -> None:
+    """A cold worker on torch, forked from a process that has imported everything, against one started by exec."""
+    from tests.checkpoints import xtts  # torch is not there unless an engine on it was installed
+
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = cold_starts_s(runs, xtts.write(Path(folder)))
+    forked, by_exec = (statistics.median(seconds[way]) for way in ("fork", "exec"))
+    share = forked / by_exec
+    print_line(f"spawn of an XTTS worker, forked ({forked:.2f} s) / by exec", f"{share:.0%}", "50 %", share < 0.5)
+
+
 def second_worker(server: Server, bare: Bare, runs: int) -> None:
     """Answers of a hot and a cold worker against the hot one alone, a slot each."""
     settings = {"KOKORO_SLOTS": "1", "HOT_QUEUE_SAFETY_FACTOR": "0", "COLD_WORKER_IDLE_TIMEOUT": "3600"}
@@ -194,6 +205,7 @@ FIGURES = {
     "throughput": throughput,
     "round-trip": round_trip,
     "start": start,
+    "template": template,
     "second-worker": second_worker,
     "cache": cache,
 }

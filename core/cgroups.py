@@ -1,6 +1,8 @@
 """The control groups (version 2) that limit this process."""
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 MEMBERSHIP = Path("/proc/self/cgroup")
@@ -17,3 +19,17 @@ def groups(membership: Path, root: Path) -> Iterator[Path]:
     except (OSError, StopIteration):
         own = ""
     return (group for group in (root / own, *(root / own).parents) if group.is_relative_to(root))
+
+
+def usable_cores() -> int:
+    """Cores that this process may use: its affinity, and the quotas of its control groups (version 2)."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([cores, *quotas(MEMBERSHIP, ROOT)]))
+
+
+def quotas(membership: Path, root: Path) -> Iterator[int]:
+    """Whole cores that each group lets through."""
+    for group in groups(membership, root):
+        with suppress(OSError, ValueError):  # "max", or no such limit
+            quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
+            yield max(1, int(quota) // int(period))

@@ -15,6 +15,7 @@ from backends.base import Prepared, Stop
 from backends.coqui import checkpoint, languages
 from backends.coqui.precision import DTYPES, convert
 from backends.coqui.vocoder import StreamingVocoder
+from core.cgroups import usable_cores
 from core.settings import PROJECT
 from core.speech import REFERENCE_RATE, Params, Priors, Reference, Samples, Task, Traits, Voice
 
@@ -59,6 +60,8 @@ class CoquiBackend:
         precision = str(self._options["coqui_precision"])
         logging.getLogger("transformers").setLevel(logging.ERROR)  # its advice is for those who train
         logging.getLogger("TTS").setLevel(logging.ERROR)  # its warnings hold the text
+        # Cold workers come from a process that was started with one thread; on a GPU there is nothing for more to do.
+        torch.set_num_threads(usable_cores() if device == "cpu" else 1)
         self._model = checkpoint.open_model(folder).to(device)
         self._dtype = DTYPES[precision]
         if self._dtype != torch.float32:

@@ -5,12 +5,11 @@ as many calls as cores, makes most audio. An utterance that somebody waits for w
 second session that uses all cores for one call.
 """
 
-import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from backends.base import BackendError, Prepared, Stop
 from backends.kokoro import phonemes
 from backends.kokoro.model import SHA256, weights
 from backends.kokoro.packs import style_of, voices
-from core.cgroups import MEMBERSHIP, ROOT, groups
+from core.cgroups import usable_cores
 from core.settings import PROJECT
 from core.speech import Priors, Reference, Samples, Task, Traits
 
@@ -185,17 +184,3 @@ def _open(path: Path, *, threads: int) -> ort.InferenceSession:
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors share no class
         raise BackendError(f"onnxruntime cannot open the speech model {path} ({type(error).__name__}).") from None
-
-
-def usable_cores() -> int:
-    """Cores that this process may use: its affinity, and the quotas of its control groups (version 2)."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min([cores, *_quotas(MEMBERSHIP, ROOT)]))
-
-
-def _quotas(membership: Path, root: Path) -> Iterator[int]:
-    """Whole cores that each group lets through."""
-    for group in groups(membership, root):
-        with suppress(OSError, ValueError):  # "max", or no such limit
-            quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
-            yield max(1, int(quota) // int(period))

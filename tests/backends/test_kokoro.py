@@ -10,8 +10,8 @@ import pytest
 
 from backends.base import BackendError
 from backends.kokoro import model, packs, phonemes
-from backends.kokoro.backend import _quotas
 from backends.registry import create
+from core.cgroups import quotas
 from voices.library import OPENAI_NAMES
 
 
@@ -164,11 +164,11 @@ def test_the_quota_of_every_control_group_counts(tmp_path, service, root, cores)
     (group / "cpu.max").write_text(service)
     (tmp_path / "fs" / "cpu.max").write_text(root)
     (tmp_path / "cgroup").write_text("1:name=systemd:/x\n0::/user.slice/tts.service\n")
-    assert list(_quotas(tmp_path / "cgroup", tmp_path / "fs")) == cores
+    assert list(quotas(tmp_path / "cgroup", tmp_path / "fs")) == cores
 
 
 def test_without_control_groups_there_is_no_quota(tmp_path):
-    assert list(_quotas(tmp_path / "none", tmp_path / "none")) == []
+    assert list(quotas(tmp_path / "none", tmp_path / "none")) == []
 
 
 @pytest.mark.parametrize("name", ["nobody", "no_such_module:make", "backends.base:no_such_factory"])
