@@ -11,10 +11,14 @@ from core.settings import DeviceChoice
 GROUP = "uttera_tts.backends"
 """Entry-point group in which a package names a factory of its backend."""
 
-BUILT_IN: Mapping[str, str] = {"kokoro": "backends.kokoro.backend:make", "coqui": "backends.coqui.backend:make"}
+BUILT_IN: Mapping[str, str] = {
+    "kokoro": "backends.kokoro.backend:make",
+    "coqui": "backends.coqui.backend:make",
+    "voxcpm": "backends.voxcpm.backend:make",
+}
 """Found without an installed entry point too, so that a bare checkout speaks."""
 
-_ON_TORCH = frozenset({"coqui"})
+_ON_TORCH = frozenset({"coqui", "voxcpm"})
 
 
 def is_heavy(name: str) -> bool:

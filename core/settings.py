@@ -78,7 +78,7 @@ class SpeechSettings(_Group):
 class PoolSettings(_Group):
     """The worker processes."""
 
-    tts_backend: str = Field("auto", min_length=1, description="Engine: auto, kokoro or coqui.")
+    tts_backend: str = Field("auto", min_length=1, description="Engine: auto, kokoro, coqui or voxcpm.")
     stream_lead_s: float = Field(
         60.0, gt=0, description="Seconds of audio that may be made ahead of what a streaming client plays."
     )
@@ -149,7 +149,11 @@ class KokoroSettings(_Group):
     kokoro_model_dir: Path = Field(Path("assets/models"), description="Where the joined weights lie.")
 
 
-class CoquiSettings(_Group):
+class _Checkpoint(_Group):
+    tts_home: Path = Field(Path("assets/models"), description="Folder in which checkpoints lie.")
+
+
+class CoquiSettings(_Checkpoint):
     """XTTS-v2 by the Coqui library."""
 
     coqui_precision: Literal["fp32", "fp16", "bf16"] = Field(
@@ -160,7 +164,6 @@ class CoquiSettings(_Group):
         min_length=1,
         description="Folder of a checkpoint, or its name below TTS_HOME.",
     )
-    tts_home: Path = Field(Path("assets/models"), description="Folder in which checkpoints lie.")
     default_temperature: float = Field(0.75, ge=0, le=2, description="How freely it speaks. 0: always the likeliest.")
     default_top_k: int = Field(50, ge=1, le=1000, description="Choose among that many likeliest sounds.")
     default_top_p: float = Field(0.85, gt=0, le=1, description="Choose among the likeliest sounds of that probability.")
@@ -169,6 +172,17 @@ class CoquiSettings(_Group):
     )
     default_length_penalty: float = Field(
         1.0, ge=-10, le=10, description="Taken for compatibility; without a beam search it changes nothing."
+    )
+
+
+class VoxcpmSettings(_Checkpoint):
+    """VoxCPM 1.5 and 2 by their own library."""
+
+    voxcpm_model: str = Field(
+        "openbmb/VoxCPM2", min_length=1, description="Folder of a checkpoint, or its name below TTS_HOME."
+    )
+    voxcpm_inference_timesteps: int = Field(
+        10, ge=1, le=100, description="Steps of diffusion for each 0.16 s of sound: more are finer, and slower."
     )
 
 
@@ -182,6 +196,7 @@ class Settings:
     cache: CacheSettings
     kokoro: KokoroSettings
     coqui: CoquiSettings
+    voxcpm: VoxcpmSettings
 
     def options(self, backend: str) -> dict[str, Any]:
         """What a worker is told for its backend: the group of that name, as JSON values; empty where there is none."""
@@ -196,6 +211,7 @@ _GROUPS: dict[str, type[_Group]] = {
     "cache": CacheSettings,
     "kokoro": KokoroSettings,
     "coqui": CoquiSettings,
+    "voxcpm": VoxcpmSettings,
 }
 
 
@@ -229,10 +245,14 @@ def env_example() -> str:
 
 def _example_lines() -> Iterator[str]:
     yield "# Every setting with its default. Copy to .env and change what you need; the real environment wins."
+    seen: set[str] = set()
     for group in _GROUPS.values():
         yield ""
         yield f"# --- {(group.__doc__ or '').strip()}"
         for name, field in group.model_fields.items():
+            if name in seen:  # two engines share it
+                continue
+            seen.add(name)
             yield f"# {field.description}{_bounds(field.metadata)}"
             yield f"#{name.upper()}={_plain(field.default)}"
 

@@ -132,6 +132,7 @@ class Traits:
         estimate was too high. missing: languages that it could speak, and the sentence that says what to install.
     first_chars: about how long the first utterance should be for sound to start early.
     native_speed: the range in which the backend's own speed sounds right; (1, 1) where it has none.
+    can_clone: whether it makes a voice of a recording. needs_transcript: and must know what is said in it.
     gains_from_processes: whether a second process on the same device makes more audio.
     batches: whether its slots are sequences of one engine, each of which makes all others slower.
     priors: how fast it is, before anything was measured. model, precision: for people.
@@ -147,6 +148,7 @@ class Traits:
     first_chars: int = 20
     native_speed: tuple[float, float] = (1.0, 1.0)
     can_clone: bool = False
+    needs_transcript: bool = False
     gains_from_processes: bool = False
     batches: bool = False
     priors: Priors = Priors()

@@ -1,0 +1,111 @@
+"""A VoxCPM checkpoint on disk: found, checked and opened. It is data: nothing that it holds is run."""
+
+import hashlib
+import io
+import json
+import pickle
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from transformers.initialization import no_init_weights
+from voxcpm.model.voxcpm import VoxCPMModel
+from voxcpm.model.voxcpm2 import VoxCPM2Model
+
+from backends.base import BackendError
+from core.settings import PROJECT
+
+MODELS = {"voxcpm": VoxCPMModel, "voxcpm2": VoxCPM2Model}
+"""By the architecture that config.json names: VoxCPM 1 and 1.5, and VoxCPM2."""
+
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+VAE_WEIGHTS = ("audiovae.safetensors", "audiovae.pth")
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+
+
+def find(model: str, home: Path) -> Path:
+    """The folder of a checkpoint. model: a folder, or the model's public name. home: where checkpoints lie.
+
+    Raises BackendError where it is not there, or not all of it.
+    """
+    folder = next((place for place in (PROJECT / model, home / model.replace("/", "--")) if place.is_dir()), None)
+    if folder is None:
+        raise BackendError(
+            f"There is no VoxCPM checkpoint: neither {model} nor a folder of it below {home} exists. "
+            "Fetch it with ./setup_assets.sh --model voxcpm, or set VOXCPM_MODEL to its folder."
+        )
+    needed = [("config.json",), *((name,) for name in TOKENIZER), WEIGHTS, VAE_WEIGHTS]
+    missing = [" or ".join(names) for names in needed if not any((folder / name).is_file() for name in names)]
+    if missing:
+        raise BackendError(f"The VoxCPM checkpoint in {folder} is not whole: {', '.join(missing)} is missing.")
+    return folder
+
+
+def revision(folder: Path) -> str:
+    """What tells this checkpoint from another one: its settings, its vocabulary, and the files of its weights."""
+    digest = hashlib.sha256()
+    for name in ("config.json", *TOKENIZER):
+        digest.update((folder / name).read_bytes())
+    for names in (WEIGHTS, VAE_WEIGHTS):
+        stat = _first(folder, names).stat()
+        digest.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
+    return digest.hexdigest()[:16]
+
+
+def open_model(folder: Path, device: str) -> VoxCPMModel | VoxCPM2Model:
+    """The model with its weights, on its device. device: "cpu" or "cuda:0". Raises BackendError.
+
+    The library compiles nothing: its CUDA graphs are known to fail where several processes share a GPU.
+    """
+    model_class = MODELS[_architecture(folder)]
+    weights = _first(folder, WEIGHTS)
+    try:
+        with no_init_weights(), redirect_stderr(io.StringIO()):  # it tells paths and progress
+            model = model_class.from_local(str(folder), optimize=False, device=device)
+    except pickle.UnpicklingError:
+        raise BackendError(f"{folder} holds more than weights: it was not opened, for it could run anything.") from None
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # its loaders raise what the first bad byte leads to
+        raise BackendError(
+            f"The VoxCPM checkpoint in {folder} is damaged, or its files are of different models: fetch it again "
+            f"({type(error).__name__})."
+        ) from None
+    _check(model, weights)
+    return model
+
+
+def _architecture(folder: Path) -> str:
+    path = folder / "config.json"
+    try:
+        name = str(json.loads(path.read_text(encoding="utf-8")).get("architecture", "voxcpm")).lower()
+    except (OSError, ValueError, AttributeError, RecursionError):
+        raise BackendError(f"{path} cannot be read.") from None
+    if name not in MODELS:
+        raise BackendError(f"{path} describes another model than VoxCPM.")
+    return name
+
+
+def _check(model: torch.nn.Module, path: Path) -> None:
+    """Raises BackendError where weights are missing, which the library does not say: it would speak noise."""
+    expected = {name for name in model.state_dict() if not name.startswith("audio_vae.")}
+    missing = sorted(expected - _names(path))
+    if missing:
+        raise BackendError(f"{path} lacks {len(missing)} of the model's tensors: {missing[0]} ...")
+
+
+def _names(path: Path) -> set[str]:
+    if path.suffix == ".safetensors":
+        try:
+            with safe_open(str(path), framework="pt") as held:
+                return set(held.keys())
+        except (OSError, SafetensorError):
+            raise BackendError(f"{path} is damaged or not whole: fetch it again.") from None
+    held: Any = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    return set(held.get("state_dict", held))
+
+
+def _first(folder: Path, names: tuple[str, ...]) -> Path:
+    return next(folder / name for name in names if (folder / name).is_file())
