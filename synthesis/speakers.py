@@ -1,16 +1,17 @@
 """Who can speak with the engine that runs: names to voices, and voices to what they are made from."""
 
 import asyncio
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 
-from core.errors import CloningNotSupported, NotFound
+from core.errors import CloningNotSupported, NotFound, Unavailable
 from core.events import Events
 from core.speech import Reference, SpeechRequest, Traits, Voice
 from core.threads import in_thread
-from voices.collection import Change, Collection, Custom, Notes
-from voices.library import Library
+from voices.collection import Change, Collection
+from voices.library import Library, folded
+from voices.notes import Notes
+from voices.reading import Custom
 from voices.recordings import Recordings
 from voices.sample import reference
 
@@ -29,15 +30,22 @@ class Speakers:
         traits: Callable[[], Traits | None],
         events: Events,
         threads: Executor,
+        desk: Executor,
     ) -> None:
-        """library: OpenAI's names. traits: of the engine, None as long as it loads. threads: where files are read."""
+        """library: OpenAI's names. traits: of the engine, None as long as it loads.
+
+        threads: where the recording of a request is read. desk: where the operator's voices are read and changed,
+        which takes seconds where there are many; nobody who speaks should wait behind it.
+        """
         self._library = library
         self._collection = collection
         self._recordings = Recordings()
         self._traits = traits
         self._events = events
         self._threads = threads
+        self._desk = desk
         self._opening: asyncio.Task[Change] | None = None
+        self._known: tuple[Mapping[str, Custom], Traits, Library] | None = None
 
     def open(self) -> None:
         """Begin to read the operator's voices."""
@@ -45,25 +53,36 @@ class Speakers:
 
     async def close(self) -> None:
         """Wait until nothing is read any more."""
+        await self.wait()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the operator's voices have been looked at for the first time."""
+        return self._opening is None or self._opening.done()
+
+    async def wait(self) -> None:
+        """Until the operator's voices have been looked at for the first time, whatever was found."""
         if self._opening:
             await asyncio.wait({self._opening})
 
     @property
     def all(self) -> tuple[Voice, ...]:
         """All voices that a request can name, the default first."""
-        return self._names(self._traits()).all
+        return self._library_of(self._traits()).all
 
-    def _names(self, traits: Traits | None) -> Library:
+    def _library_of(self, traits: Traits | None) -> Library:
+        """Made anew only where the engine or the operator's voices are others than last time."""
         if traits is None:
             return self._library
-        own = [custom.voice for custom in self._collection.voices.values()] if traits.can_clone else []
-        return self._library.with_more([*traits.voices, *own])
+        customs = self._collection.voices
+        if self._known is None or self._known[0] is not customs or self._known[1] is not traits:
+            own = [custom.voice for custom in customs.values()] if traits.can_clone else []
+            self._known = customs, traits, self._library.with_more([*traits.voices, *own])
+        return self._known[2]
 
     async def resolve(self, request: SpeechRequest, traits: Traits) -> tuple[Voice, Reference]:
         """The voice of a request, and what it is made from. Raises UnknownVoice, CloningNotSupported, BadSample."""
-        if traits.can_clone and self._opening:
-            await asyncio.shield(self._opening)
-        voice = self._names(traits).resolve(request.voice)
+        voice = self._library_of(traits).resolve(request.voice)
         if request.sample is not None:
             _check_cloning(traits, SAMPLE_FIELD)
             return voice, await in_thread(self._threads, reference, request.sample, param=SAMPLE_FIELD)
@@ -74,34 +93,47 @@ class Speakers:
             return voice, await in_thread(self._threads, self._recordings.get, custom)
         return voice, Reference(voice.id)
 
-    def find(self, voice_id: str) -> tuple[Voice, Notes]:
-        """A voice by its id, and what is written about it. Raises NotFound."""
-        voice = next((voice for voice in self.all if voice.id == voice_id), None)
+    async def find(self, name: str) -> tuple[Voice, Notes]:
+        """A voice, and what is written about it; one of the operator's even where the engine cannot speak in it.
+
+        Raises NotFound.
+        """
+        await self.wait()
+        voice_id = folded(name)
+        custom = self._collection.voices.get(voice_id)
+        known = next((voice for voice in self.all if folded(voice.id) == voice_id), None)
+        voice = known or (custom.voice if custom else None)
         if voice is None:
             raise NotFound("No such voice.", param="id")
-        custom = self._collection.voices.get(voice_id)
         return voice, custom.notes if custom is not None and custom.voice == voice else Notes()
 
     async def reload(self) -> Change:
         """Read the operator's voices again."""
-        change = await in_thread(self._threads, self._collection.reload)
+        change = await in_thread(self._desk, self._collection.reload, taken=_own_names(self._traits()))
         self._events.voices_read(loaded=len(change.loaded), failed=len(change.failed))
         return change
 
     async def add(self, name: str, sample: bytes, notes: Notes) -> Custom:
-        """Keep a recording as a voice. Raises CloningNotSupported, BadSample, InvalidValue."""
-        if traits := self._traits():
-            _check_cloning(traits, "audio_sample")
-        notes = notes.model_copy(update={"created_at": int(time.time())})
-        return await in_thread(self._threads, self._collection.add, name, sample, notes)
+        """Keep a recording as a voice. Raises CloningNotSupported, BadSample, InvalidValue, TooLarge, Unavailable."""
+        traits = self._traits()
+        if traits is None:
+            raise Unavailable("The speech engine is still loading; whether it can clone voices is not known yet.")
+        _check_cloning(traits, "audio_sample")
+        await self.wait()
+        return await in_thread(self._desk, self._collection.add, name, sample, notes, taken=_own_names(traits))
 
-    async def remove(self, voice_id: str) -> None:
+    async def remove(self, name: str) -> None:
         """Delete one of the operator's voices. Raises NotFound, InvalidValue where it is not the server's to delete."""
-        self.find(voice_id)
+        await self.wait()
         try:
-            await in_thread(self._threads, self._collection.remove, voice_id)
+            await in_thread(self._desk, self._collection.remove, name)
         except KeyError:
-            raise NotFound("This voice is not one that was added.", param="id") from None
+            raise NotFound("There is no voice of this name that was added.", param="id") from None
+
+
+def _own_names(traits: Traits | None) -> frozenset[str]:
+    """Of the engine's own voices, as far as they are known."""
+    return frozenset(folded(voice.id) for voice in traits.voices) if traits else frozenset()
 
 
 def _check_cloning(traits: Traits, param: str) -> None:
