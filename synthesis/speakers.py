@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 
-from core.errors import CloningNotSupported, NotFound, Unavailable
+from core.errors import CloningNotSupported, NotFound, Unavailable, place_of
 from core.events import Events
 from core.speech import Reference, SpeechRequest, Traits, Voice
 from core.threads import in_thread
@@ -44,12 +44,18 @@ class Speakers:
         self._events = events
         self._threads = threads
         self._desk = desk
-        self._opening: asyncio.Task[Change] | None = None
+        self._opening: asyncio.Task[None] | None = None
         self._known: tuple[Mapping[str, Custom], Traits, Library] | None = None
 
     def open(self) -> None:
         """Begin to read the operator's voices."""
-        self._opening = asyncio.create_task(self.reload())
+        self._opening = asyncio.create_task(self._read_first())
+
+    async def _read_first(self) -> None:
+        try:
+            await self.reload()
+        except Exception as error:  # the edge of a task of its own: everybody still speaks in the other voices
+            self._events.voices_lost(reason=place_of(error))
 
     async def close(self) -> None:
         """Wait until nothing is read any more."""

@@ -83,6 +83,10 @@ class LogEvents:
         if loaded or failed:
             _write(logging.WARNING if failed else logging.INFO, "voices read", loaded=loaded, failed=failed)
 
+    def voices_lost(self, *, reason: str) -> None:
+        """The operator's voices could not be read at all."""
+        _write(logging.ERROR, "voices lost", reason=reason)
+
     def cache_failed(self, *, reason: str) -> None:
         """The cache was of no use."""
         _write(logging.WARNING, "cache failed", reason=reason)

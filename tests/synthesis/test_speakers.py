@@ -26,6 +26,8 @@ class Stage:
     def __init__(self, root: Path, traits: Traits | None) -> None:
         (root / "elite").mkdir(exist_ok=True)
         self.traits = traits
+        self.events = Silence()
+        self.lost: list[str] = []
         self.collection = Collection(root, root / "voices.json", standard=frozenset({"alloy"}))
 
     def play(self, scene: Callable[[Speakers], Awaitable[None]]) -> None:
@@ -35,7 +37,7 @@ class Stage:
                     Library("alloy"),
                     self.collection,
                     traits=lambda: self.traits,
-                    events=Silence(),
+                    events=self.events,
                     threads=threads,
                     desk=desk,
                 )
@@ -120,6 +122,11 @@ def test_a_first_reading_that_fails_silences_nobody(tmp_path):
         def reload(self, *, taken: frozenset[str] = frozenset()) -> Change:
             raise RuntimeError("a fault of our own")
 
+    class Told(Silence):
+        def voices_lost(self, *, reason: str) -> None:
+            stage.lost.append(reason)
+
+    stage.events = Told()
     stage.collection = Broken(tmp_path, tmp_path / "voices.json", standard=frozenset())
 
     async def scene(speakers):
@@ -128,6 +135,7 @@ def test_a_first_reading_that_fails_silences_nobody(tmp_path):
         assert (voice.id, (await speakers.find("nova"))[0].id) == ("alloy", "nova")
 
     stage.play(scene)
+    assert [reason.partition(" ")[0] for reason in stage.lost] == ["RuntimeError"]
 
 
 def test_names_are_put_together_once_a_reading(tmp_path):
