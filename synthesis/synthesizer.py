@@ -104,6 +104,14 @@ class Synthesizer:
             cache=self._cache.view() if self._cache else None,
         )
 
+    def cache_word(self, request: SpeechRequest) -> str:
+        """What a client is told of the cache (X-Cache) as long as no answer was found there."""
+        if request.sample is not None:
+            return "ADHOC"
+        if self._cache is None:
+            return "DISABLED"
+        return "MISS" if request.cached else "BYPASS"
+
     async def speak(self, request: SpeechRequest) -> Answer:
         """The answer to a request, as soon as its first bytes exist; waits for the model where it is still loading.
 
@@ -159,8 +167,7 @@ class Synthesizer:
         except BaseException:
             give_back()
             raise
-        word = "ADHOC" if order.request.sample is not None else "DISABLED" if self._cache is None else "BYPASS"
-        answer = Answer(audio, cache=word, clock=self._clock)
+        answer = Answer(audio, cache=self.cache_word(order.request), clock=self._clock)
         answer.on_close(give_back)
         return answer
 
