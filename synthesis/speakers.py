@@ -45,7 +45,7 @@ class Speakers:
         self._threads = threads
         self._desk = desk
         self._opening: asyncio.Task[None] | None = None
-        self._known: tuple[Mapping[str, Custom], Traits, Library] | None = None
+        self._known: tuple[Traits, Library, Mapping[str, Custom]] | None = None
 
     def open(self) -> None:
         """Begin to read the operator's voices."""
@@ -74,25 +74,29 @@ class Speakers:
     @property
     def all(self) -> tuple[Voice, ...]:
         """All voices that a request can name, the default first."""
-        return self._library_of(self._traits()).all
+        return self._at_hand(self._traits())[0].all
 
-    def _library_of(self, traits: Traits | None) -> Library:
-        """Made anew only where the engine or the operator's voices are others than last time."""
+    def _at_hand(self, traits: Traits | None) -> tuple[Library, Mapping[str, Custom]]:
+        """All names, and those of them that are the operator's, of one moment: a thread may change them meanwhile.
+
+        Put together anew only where the engine or the operator's voices are others than last time.
+        """
         if traits is None:
-            return self._library
+            return self._library, {}
         customs = self._collection.voices
-        if self._known is None or self._known[0] is not customs or self._known[1] is not traits:
+        if self._known is None or self._known[0] is not traits or self._known[2] is not customs:
             own = [custom.voice for custom in customs.values()] if traits.can_clone else []
-            self._known = customs, traits, self._library.with_more([*traits.voices, *own])
-        return self._known[2]
+            self._known = traits, self._library.with_more([*traits.voices, *own]), customs
+        return self._known[1:]
 
     async def resolve(self, request: SpeechRequest, traits: Traits) -> tuple[Voice, Reference]:
         """The voice of a request, and what it is made from. Raises UnknownVoice, CloningNotSupported, BadSample."""
-        voice = self._library_of(traits).resolve(request.voice)
+        library, customs = self._at_hand(traits)
+        voice = library.resolve(request.voice)
         if request.sample is not None:
             _check_cloning(traits, SAMPLE_FIELD)
             return voice, await in_thread(self._threads, reference, request.sample, param=SAMPLE_FIELD)
-        custom = self._collection.voices.get(voice.id)
+        custom = customs.get(voice.id)
         if custom is None or custom.voice != voice:
             custom = self._collection.standard.get(voice.id) if traits.can_clone else None
         if custom is not None:

@@ -118,7 +118,7 @@ class Collection:
         try:
             entries = self._folder.entries()
         except BadEntry as error:
-            raise InvalidValue(f"Of voices.json of the server: {error}", param=param) from None
+            raise InvalidValue(f"The server's voices.json: {error}", param=param) from None
         files, named = self._folder.files_of(voice_id), self._folder.named(entries)
         if voice_id in map(folded, entries) or any(os.path.realpath(path) in named for path in files):
             raise InvalidValue("voices.json names this voice, or its recording; change it there.", param=param)

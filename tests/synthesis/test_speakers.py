@@ -141,8 +141,8 @@ def test_a_first_reading_that_fails_silences_nobody(tmp_path):
 def test_names_are_put_together_once_a_reading(tmp_path):
     async def scene(speakers):
         await speakers.wait()
-        before = speakers._library_of(CLONING)
-        assert speakers._library_of(CLONING) is before
+        before, _ = speakers._at_hand(CLONING)
+        assert speakers._at_hand(CLONING)[0] is before
         await speakers.add("anna", recording(), Notes())
         assert "anna" in {voice.id for voice in speakers.all}
         await speakers.remove("anna")

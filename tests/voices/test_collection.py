@@ -4,7 +4,7 @@ import json
 import os
 import time
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from harness.recording import recording
 from voices.collection import Collection
 from voices.folder import MAX_FILE_BYTES
 from voices.notes import MAX_JSON_BYTES, Notes
+from voices.reading import Custom
 
 
 @pytest.fixture
@@ -359,6 +360,22 @@ def test_changes_at_once_are_made_one_after_the_other(collection, root):
         list(threads.map(change, names))
     assert sorted(collection.voices) == sorted(names[1::2])
     assert len(list((root / "elite").iterdir())) == 12
+
+
+def test_a_voice_that_is_added_while_all_are_read_is_not_lost_by_that(collection, root):
+    write(root, "elite/first.wav")
+    adding: list[Future[Custom]] = []
+
+    def look(event: str, args: tuple[object, ...]) -> None:
+        if event == "open" and not adding and str(args[0]).endswith("first.wav"):
+            adding.append(threads.submit(collection.add, "anna", recording(), Notes()))
+            wait(adding, timeout=0.5)
+
+    with ThreadPoolExecutor(1) as threads:
+        with watched(look):
+            collection.reload()
+        assert adding[0].result().voice.id == "anna"
+    assert sorted(collection.voices) == ["anna", "first"]
 
 
 def test_only_what_has_changed_is_decoded_again(collection, root):
