@@ -16,10 +16,11 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from api import admin, health, models, speech, voices
 from api.edge import Edge
-from api.errors import on_http_error, on_speech_error
+from api.errors import on_client_gone, on_http_error, on_speech_error
 from core.errors import SpeechError
 from core.settings import Settings, load_settings
 from synthesis.compose import open_synthesizer
@@ -45,12 +46,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(room.router)
     app.add_exception_handler(SpeechError, on_speech_error)
     app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(ClientDisconnect, on_client_gone)
     origins = [origin.strip() for origin in settings.server.cors_allow_origins.split(",") if origin.strip()]
     if origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
             expose_headers=EXPOSED_HEADERS,
         )

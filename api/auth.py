@@ -9,7 +9,7 @@ from fastapi import Request
 from core.errors import Forbidden, Unauthorized
 from core.settings import ServerSettings
 
-OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
+OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names under which a server is called by somebody who means the machine that he is at."""
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")

@@ -5,10 +5,10 @@ import random
 from typing import Any
 
 from fastapi import Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from core.errors import SpeechError, SynthesisFailed
+from core.errors import SpeechError, SynthesisFailed, Unauthorized
 
 JITTER = 0.1
 """Share by which clients that were refused together are spread, so that they do not come back together."""
@@ -29,10 +29,10 @@ def _body(message: str, type_: str, code: str, param: str | None = None) -> dict
 
 def error_response(error: SpeechError) -> JSONResponse:
     """The whole answer. Clients are told when to try again, and when not to."""
-    headers = {}
+    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else {}
     if error.retry_after_s is not None:
         milliseconds = math.ceil(error.retry_after_s * random.uniform(1, 1 + JITTER) * 1000)
-        headers = {"Retry-After": str(math.ceil(milliseconds / 1000)), "retry-after-ms": str(milliseconds)}
+        headers |= {"Retry-After": str(math.ceil(milliseconds / 1000)), "retry-after-ms": str(milliseconds)}
     if isinstance(error, SynthesisFailed):
         # It was tried several times here already; OpenAI's clients would send it twice more.
         headers["x-should-retry"] = "false"
@@ -57,3 +57,8 @@ async def on_http_error(request: Request, error: Exception) -> JSONResponse:
     message = f"{said.get(error.status_code, 'The request cannot be answered.')} {_WHERE}"
     code = _CODES.get(error.status_code, "invalid_request")
     return JSONResponse(_body(message, "invalid_request_error", code), error.status_code, error.headers)
+
+
+async def on_client_gone(request: Request, error: Exception) -> Response:
+    """FastAPI's hook for a client that left before all of its request was there: nobody will read this."""
+    return Response(status_code=499)

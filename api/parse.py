@@ -19,7 +19,7 @@ from audio.formats import CONTAINERS
 from core.errors import InvalidValue, TooLarge, TooSlow
 from core.settings import ServerSettings
 from core.speech import AudioFormat, Params, SpeechRequest
-from voices.collection import Notes
+from voices.notes import Notes
 
 SAMPLE_FIELDS = ("custom_voice_file", "speaker_wav")
 """Names of an uploaded voice sample; the first that is there wins."""

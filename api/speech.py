@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -50,10 +49,7 @@ async def speech_stream(request: Request) -> Response:
 async def _answer(request: Request, *, always_streamed: bool) -> Response:
     synthesizer: Synthesizer = request.app.state.synthesizer
     limits: ServerSettings = request.app.state.settings.server
-    try:
-        asked = await parse_speech(request, limits, always_streamed=always_streamed)
-    except ClientDisconnect:
-        return Response(status_code=499)  # nobody will read it
+    asked = await parse_speech(request, limits, always_streamed=always_streamed)
     return SpeechResponse(synthesizer, asked, send_timeout_s=limits.send_timeout_s)
 
 
@@ -97,9 +93,17 @@ class SpeechResponse(Response):
             # Behind the status line, plain bytes can only break off: the server cuts a connection whose answer is
             # not complete, and that is how the client learns of it.
             if not self._has_started:
-                await error_response(error)(scope, receive, send)
+                await self._refusal(error)(scope, receive, send)
         except TimeoutError:  # the client does not read
             _cut_off(receive)
+
+    def _refusal(self, error: SpeechError) -> Response:
+        """With what is known of the answer that there is not: nobody spoke, so that there is no other route."""
+        response = error_response(error)
+        response.headers["x-cache"] = word = self._synthesizer.cache_word(self._asked.speech)
+        if word == "ADHOC":
+            response.headers["x-route"] = word
+        return response
 
     async def _send_answer(self, answer: Answer, scope: Scope, send: Send) -> None:
         if answer.etag and not self._asked.is_sse and _has(scope, answer.etag):

@@ -9,7 +9,7 @@ from api.parse import parse_voice
 from core.settings import Settings
 from core.speech import Voice
 from synthesis.synthesizer import Synthesizer
-from voices.collection import Notes
+from voices.notes import Notes
 
 router = APIRouter()
 
@@ -42,7 +42,7 @@ async def list_voices(request: Request) -> dict[str, Any]:
 async def read_voice(request: Request, voice_id: str) -> dict[str, Any]:
     """One voice."""
     synthesizer: Synthesizer = request.app.state.synthesizer
-    return _told(*synthesizer.speakers.find(voice_id))
+    return _told(*await synthesizer.speakers.find(voice_id))
 
 
 @router.post("/v1/audio/voices", dependencies=[Depends(require_admin)])

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import av
 import numpy as np
-from av import AudioFrame
+from av import AudioFrame, AudioStream
 from av.audio.resampler import AudioResampler
 from av.container import InputContainer
 from av.error import FFmpegError
@@ -19,6 +19,9 @@ DEMUXERS = ("wav", "flac", "mp3", "ogg", "mov,mp4,m4a,3gp,3g2,mj2", "matroska,we
 
 MAX_CHANNELS = 8
 
+MIN_RATE, MAX_RATE = 4_000, 384_000
+"""Hz. A header may say any number, and memory and time of the resampler grow with it."""
+
 
 class Undecodable(ValueError):
     """These bytes are no recording that can be read."""
@@ -26,6 +29,12 @@ class Undecodable(ValueError):
 
 class TooLong(ValueError):
     """It goes on beyond the seconds that were asked for; the rest was not decoded."""
+
+
+_FAULTS = (FFmpegError, IndexError, MemoryError, OverflowError, ValueError)
+"""Of PyAV, over bytes that it cannot read. ValueError: the sound changes its rate or channels on the way."""
+
+_UNREADABLE = "This is no recording that can be read."
 
 
 def decode(data: bytes, *, rate: int, max_s: float) -> Samples:
@@ -42,8 +51,10 @@ def decode(data: bytes, *, rate: int, max_s: float) -> Samples:
                 count += len(piece)
                 if count > max_s * rate:
                     raise TooLong(f"The recording is longer than {max_s:.0f} s.")
-    except (FFmpegError, IndexError, MemoryError, OverflowError) as error:
-        raise Undecodable("This is no recording that can be read.") from error
+    except (TooLong, Undecodable):
+        raise
+    except _FAULTS as error:
+        raise Undecodable(_UNREADABLE) from error
     if not count:
         raise Undecodable("This recording holds no sound.")
     return np.concatenate(pieces)
@@ -62,17 +73,20 @@ def kind_of(data: bytes) -> Kind:
     """What a recording comes in, whatever its file is called. Raises Undecodable."""
     try:
         with _opened(data) as container:
-            name, track = container.format.name, container.streams.audio[0]
+            name, codec = container.format.name, _track(container).codec_context
             shown = {"mov,mp4,m4a,3gp,3g2,mj2": "m4a", "matroska,webm": "webm"}.get(name, name)
-            return Kind(shown, track.codec_context.sample_rate, track.codec_context.channels)
-    except (FFmpegError, IndexError) as error:
-        raise Undecodable("This is no recording that can be read.") from error
+            return Kind(shown, codec.sample_rate, codec.channels)
+    except Undecodable:
+        raise
+    except _FAULTS as error:
+        raise Undecodable(_UNREADABLE) from error
 
 
 def _opened(data: bytes) -> InputContainer:
     return av.open(
         io.BytesIO(data),
         "r",
+        metadata_errors="replace",  # old titles are in any alphabet
         container_options={"format_whitelist": ",".join(DEMUXERS), "protocol_whitelist": ""},
         io_open=_refuse,  # a file that names another one
     )
@@ -82,14 +96,30 @@ def _refuse(url: str, flags: int, options: dict[str, str]) -> NoReturn:
     raise PermissionError("A recording may not name another file.")
 
 
+def _track(container: InputContainer) -> AudioStream:
+    """The first track of sound. Raises Undecodable where it is in a codec that FFmpeg does not know, IndexError where
+    there is none.
+    """
+    track = container.streams.audio[0]
+    if track.codec_context is None:
+        raise Undecodable(_UNREADABLE)
+    return track
+
+
 def _decoded(container: InputContainer, rate: int) -> Iterator[Samples]:
     """Pieces of the first track of sound."""
-    track = container.streams.audio[0]
+    track = _track(container)
     if track.codec_context.channels > MAX_CHANNELS:
         raise Undecodable(f"A recording may have {MAX_CHANNELS} channels at most.")
+    if not MIN_RATE <= track.codec_context.sample_rate <= MAX_RATE:
+        raise Undecodable(f"A recording may have {MIN_RATE} to {MAX_RATE} Hz.")
     # FFmpeg's own way to one channel makes two equal ones louder by 3 dB, and clips them.
     resampler = AudioResampler(format="fltp", rate=rate)
+    first: int | None = None
     for frame in container.decode(track):
+        first = first or frame.sample_rate
+        if frame.sample_rate != first:  # the resampler tells only where it has work to do
+            raise Undecodable("The sound of a recording may not change its rate on the way.")
         yield from (_mono(resampled) for resampled in resampler.resample(frame))
     yield from (_mono(resampled) for resampled in resampler.resample(None))
 

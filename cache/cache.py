@@ -109,7 +109,7 @@ class Cache(Generic[S]):
         self._troubles = troubles
         self._threads = threads
         self._flights: dict[Hashable, Recording[S]] = {}
-        self._recordings: set[asyncio.Task[None]] = set()
+        self._recordings: set[Recording[S]] = set()
         self._purse = Purse(MAX_ANSWER_BYTES, MAX_RECORDED_BYTES)
         self._hits = self._shared = self._misses = 0
 
@@ -167,8 +167,8 @@ class Cache(Generic[S]):
             del self._flights[flight]
 
         recording = self._flights[flight] = Recording(open, keep=keep, purse=self._purse, on_end=land)
-        self._recordings.add(recording.task)
-        recording.task.add_done_callback(self._recordings.discard)
+        self._recordings.add(recording)
+        recording.task.add_done_callback(lambda _: self._recordings.discard(recording))
         return recording.listen(client)
 
     async def sweep(self) -> None:
@@ -179,10 +179,11 @@ class Cache(Generic[S]):
 
     async def close(self) -> None:
         """End what is being made, and wait for what is being written."""
-        for recording in list(self._flights.values()):
+        recordings = list(self._recordings)
+        for recording in recordings:
             recording.stop()
-        if self._recordings:
-            await asyncio.wait(self._recordings)
+        if recordings:
+            await asyncio.wait({recording.task for recording in recordings})
 
 
 def _close(reading: "asyncio.Future[Hit | None]") -> None:

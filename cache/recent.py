@@ -3,8 +3,9 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from cache.store import Hit, Stamp
+from cache.store import Hit
 from core.clock import Clock
+from core.files import Stamp
 
 MEMORY_BYTES = 32 * 2**20
 """Of all of them."""

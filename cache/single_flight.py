@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Generic, Protocol, Self, TypeVar
 
 from cache.store import Label
+from core.errors import Unavailable
 
 
 class Source(Protocol):
@@ -23,7 +24,7 @@ class Source(Protocol):
         """Who makes them."""
 
     def join(self, client: str) -> None:
-        """One more client hears it."""
+        """A client hears it; one that is known already changes nothing."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         """The pieces, none of them empty; an exception is the end of the answer too."""
@@ -83,7 +84,7 @@ class Recording(Generic[S]):
         self._is_joinable = True
         self._asked = 0
         self._forgotten = 0
-        self._listeners: set[Listener[S]] = set()
+        self._listeners: list[Listener[S]] = []  # the first came first
         self._news = asyncio.Event()
         self.task = asyncio.create_task(self._record())
 
@@ -95,23 +96,26 @@ class Recording(Generic[S]):
 
     def listen(self, client: str) -> "Listener[S]":
         """One more who wants all of it, from its beginning."""
-        listener = Listener(self)
-        self._listeners.add(listener)
+        listener = Listener(self, client)
+        self._listeners.append(listener)
         if self._source is not None:
             self._source.join(client)
         return listener
 
     def leave(self, listener: "Listener[S]") -> None:
         """One less; with the last one, the source is closed, and nothing held any more."""
-        self._listeners.discard(listener)
+        if listener in self._listeners:
+            self._listeners.remove(listener)
         if not self._listeners:
             self.stop()
             self._pay()
 
     def stop(self) -> None:
-        """End the making of it; what is whole is kept all the same."""
+        """End the making of it, which listeners are told; what is whole is kept all the same."""
         if not self._is_whole:
+            self._error = self._error or Unavailable("The server is stopping.")
             self._close_door()
+            self._tell()
             self.task.cancel()
 
     async def piece(self, position: int) -> bytes | None:
@@ -130,6 +134,8 @@ class Recording(Generic[S]):
     async def _record(self) -> None:
         try:
             self._source = await self._open()
+            for listener in self._listeners:  # who came when there was no line to stand in
+                self._source.join(listener.client)
             try:
                 pieces = aiter(self._source)
                 while (data := await self._next(pieces)) is not None:
@@ -190,8 +196,9 @@ class Recording(Generic[S]):
 class Listener(Generic[S]):
     """One who hears a recording from its beginning. Always close it."""
 
-    def __init__(self, recording: Recording[S]) -> None:
+    def __init__(self, recording: Recording[S], client: str) -> None:
         self._recording = recording
+        self.client = client
         self.position = 0
 
     @property

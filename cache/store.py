@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO
 
 from pydantic import TypeAdapter
 
 from core.errors import place_of
-from core.files import is_scratch, open_plain, write_whole
+from core.files import Stamp, is_left_behind, open_plain, stamp_of, write_whole
 
 MAGIC = b"uttera-tts audio 1\n"
 
@@ -33,9 +33,6 @@ SMALL_BYTES = 2**20
 
 KEPT_SHARE = 0.9
 """How full the cache is after the least recently used answers have gone."""
-
-STALE_S = 3600.0
-"""A file under another name that was not renamed by then belongs to a server that was killed."""
 
 _NAME = re.compile(r"[0-9a-f]{32}\.audio")
 
@@ -65,10 +62,6 @@ class Usage:
 
     answers: int = 0
     bytes: int = 0
-
-
-Stamp: TypeAlias = tuple[int, int, int]
-"""What tells a file from another one of its name: inode, time of writing in ns, size."""
 
 
 class Hit:
@@ -143,7 +136,7 @@ class Store:
             return None
         hit = None
         try:
-            stamp = _stamp(os.fstat(file.fileno()))
+            stamp = stamp_of(os.fstat(file.fileno()))
             if self._is_young(stamp):
                 hit = self._opened(file, key, stamp)
                 with suppress(OSError):  # a folder that can only be read
@@ -157,7 +150,7 @@ class Store:
     def use(self, key: str) -> Stamp | None:
         """Say that the file of a key is used, and which one it is now; None where it is gone or too old."""
         try:
-            stamp = _stamp(os.stat(self._path(key), follow_symlinks=False))
+            stamp = stamp_of(os.stat(self._path(key), follow_symlinks=False))
             if self._is_young(stamp):
                 self._touch(key, stamp)
                 return stamp
@@ -203,7 +196,7 @@ class Store:
             self._make_folder()
             path = self._path(key)
             before = path.stat().st_size if path.exists() else None
-            write_whole(path, [MAGIC, _HEAD.dump_json(head), b"\n", audio])
+            write_whole(path, [MAGIC, _HEAD.dump_json(head), b"\n", audio], is_synced=False)
             size = path.stat().st_size
         except OSError as error:
             self._on_trouble(place_of(error))
@@ -241,7 +234,7 @@ class Store:
                 stat = entry.stat(follow_symlinks=False)
                 if _NAME.fullmatch(entry.name):
                     yield _File(Path(entry.path), stat.st_size, stat.st_mtime, stat.st_atime)
-                elif is_scratch(entry.name) and time.time() - stat.st_mtime > STALE_S:
+                elif is_left_behind(entry.name, stat.st_mtime):
                     self._remove(Path(entry.path))
 
     def _make_folder(self) -> None:
@@ -269,10 +262,6 @@ class _File:
     size: int
     made_at: float
     used_at: float
-
-
-def _stamp(stat: os.stat_result) -> Stamp:
-    return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
 def _digest(key: str, label: Label) -> "hashlib.blake2b":

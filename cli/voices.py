@@ -2,10 +2,12 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from audio.decode import kind_of
 from cli.settings import settings_or_exit
@@ -15,8 +17,10 @@ from core.files import write_whole
 from core.settings import PROJECT, Settings
 from core.speech import REFERENCE_RATE, AudioFormat, SpeechRequest
 from synthesis.compose import open_synthesizer
-from voices.collection import STANDARD, Collection, Notes, read_file
+from voices.collection import open_collection
+from voices.folder import STANDARD, read_file
 from voices.library import OPENAI_NAMES
+from voices.notes import MAX_NOTE_CHARS, Notes
 from voices.sample import clipped_share, noise_dbfs, reference, speech_dbfs
 
 GOOD_RATE = 22_050
@@ -29,6 +33,12 @@ GOOD_SPEECH_DBFS = -30.0
 
 GOOD_DISTANCE_DB = 30.0
 """Between speech and what is heard in its pauses."""
+
+WANTED = {
+    "language": "It should look like en or zh-CN.",
+    "transcript": f"It should have {MAX_NOTE_CHARS} characters at most.",
+}
+"""What is said of an option that cannot be taken."""
 
 RECORDER = "kokoro"
 """The engine that speaks the standard voices."""
@@ -53,16 +63,13 @@ def add(
     settings = settings_or_exit()
     try:
         notes = Notes(language=language, transcript=transcript)
-    except ValueError:
-        raise typer.BadParameter("It should look like en or zh-CN.", param_hint="--language") from None
-    collection = Collection(
-        PROJECT / settings.speech.voice_asset_dir, PROJECT / "voices.json", taken=frozenset(OPENAI_NAMES)
-    )
+    except ValidationError as error:
+        option = str(error.errors()[0]["loc"][0])
+        raise typer.BadParameter(WANTED[option], param_hint=f"--{option}") from None
     try:
         data = read_file(file)
         _show(data)
-        collection.reload()
-        custom = collection.add(file.stem if name is None else name, data, notes)
+        custom = open_collection(settings.speech).add(file.stem if name is None else name, data, notes)
     except (SpeechError, OSError) as error:
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
@@ -70,22 +77,32 @@ def add(
 
 
 @app.command()
-def standard() -> None:
+def standard(
+    again: Annotated[bool, typer.Option("--again", help="Also those that have a recording, whoever made it.")] = False,
+) -> None:
     """Let the embedded model record OpenAI's names: what engines that can clone make them from."""
     settings = settings_or_exit(tts_backend=RECORDER)
     folder = PROJECT / settings.speech.voice_asset_dir / STANDARD
+    names = [name for name in OPENAI_NAMES if again or not (folder / f"{name}.wav").exists()]
+    if len(names) < len(OPENAI_NAMES):
+        print(f"{len(OPENAI_NAMES) - len(names)} of {len(OPENAI_NAMES)} have a recording, which stays; see --again.")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        asyncio.run(_record(settings, folder))
+        if names:
+            folder.mkdir(parents=True, exist_ok=True)
+            asyncio.run(record(settings, folder, names))
     except (SpeechError, OSError) as error:
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
 
 
-async def _record(settings: Settings, folder: Path) -> None:
+async def record(settings: Settings, folder: Path, names: Sequence[str]) -> None:
+    """Let the engine of `settings` speak a text in these voices, and keep each beside what is said in it.
+
+    Raises SpeechError, OSError.
+    """
     notes = Notes(language="en", transcript=SPOKEN).model_dump_json(exclude_defaults=True)
     async with open_synthesizer(settings, Silence()) as synthesizer:
-        for number, name in enumerate(OPENAI_NAMES, 1):
+        for number, name in enumerate(names, 1):
             request = SpeechRequest(
                 SPOKEN, voice=name, language="en", format=AudioFormat.WAV, streamed=False, cached=False
             )
@@ -96,7 +113,7 @@ async def _record(settings: Settings, folder: Path) -> None:
                 await answer.aclose()
             write_whole(folder / f"{name}.json", [notes.encode()])
             write_whole(folder / f"{name}.wav", [audio])
-            print(f"{number} of {len(OPENAI_NAMES)}: {name}, {answer.audio_s:.1f} s")
+            print(f"{number} of {len(names)}: {name}, {answer.audio_s:.1f} s")
 
 
 def _show(data: bytes) -> None:

@@ -30,6 +30,9 @@ class Events(Protocol):
     def voices_read(self, *, loaded: int, failed: int) -> None:
         """The operator's voices were read; how many are voices, and how many entries are none."""
 
+    def voices_lost(self, *, reason: str) -> None:
+        """The operator's voices could not be read at all; `reason` is the kind and place of the exception."""
+
     def cache_failed(self, *, reason: str) -> None:
         """The cache was of no use, once of many times; `reason` is the kind and place of the exception."""
 
@@ -77,6 +80,9 @@ class Silence:
         """Ignored."""
 
     def voices_read(self, *, loaded: int, failed: int) -> None:
+        """Ignored."""
+
+    def voices_lost(self, *, reason: str) -> None:
         """Ignored."""
 
     def cache_failed(self, *, reason: str) -> None:

@@ -3,14 +3,26 @@
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 SCRATCH_PREFIX, SCRATCH_SUFFIX = ".uttera-", ".new"
 """Of a file that is not whole yet. One that nobody writes to any more belonged to a process that was killed."""
+
+STALE_S = 3600.0
+"""A file under such a name that was not renamed by then belongs to a process that was killed."""
+
+Stamp: TypeAlias = tuple[int, int, int]
+"""What tells a file from another one of its name: inode, time of writing in ns, size."""
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """Of a file."""
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def open_plain(path: Path, *, follows_links: bool = False) -> BinaryIO:
@@ -23,11 +35,18 @@ def open_plain(path: Path, *, follows_links: bool = False) -> BinaryIO:
     return file
 
 
-def write_whole(path: Path, parts: Iterable[bytes]) -> None:
-    """Put `parts` in the place of a file, readable by its owner alone. Raises OSError, and then leaves nothing."""
+def write_whole(path: Path, parts: Iterable[bytes], *, is_synced: bool = True) -> None:
+    """Put `parts` in the place of a file, readable by its owner alone. Raises OSError, and then leaves nothing.
+
+    is_synced: wait until they are on the disk. Without that, a file may be empty after the power was cut, which is
+    good enough for one that is checked when it is read.
+    """
     with NamedTemporaryFile(dir=path.parent, prefix=SCRATCH_PREFIX, suffix=SCRATCH_SUFFIX, delete=False) as file:
         try:
             file.writelines(parts)
+            if is_synced:
+                file.flush()
+                os.fsync(file.fileno())
             file.close()
             os.replace(file.name, path)
         except BaseException:
@@ -36,6 +55,16 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
             raise
 
 
-def is_scratch(name: str) -> bool:
-    """Whether a file of this name is one that was not whole."""
-    return name.startswith(SCRATCH_PREFIX) and name.endswith(SCRATCH_SUFFIX)
+def is_left_behind(name: str, written_at: float) -> bool:
+    """Whether a file is one that was not whole, and that nobody writes to any more. written_at: s since 1970."""
+    is_scratch = name.startswith(SCRATCH_PREFIX) and name.endswith(SCRATCH_SUFFIX)
+    return is_scratch and time.time() - written_at > STALE_S
+
+
+def remove_left_behind(folder: Path) -> None:
+    """Remove what killed processes left in a folder. What cannot be removed stays."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if is_left_behind(entry.name, entry.stat(follow_symlinks=False).st_mtime):
+                    os.unlink(entry.path)

@@ -38,7 +38,8 @@ class ServerSettings(_Group):
     log_text: bool = Field(False, description="Log what is spoken, for debugging. Nothing of it is private any more.")
     admin_api_key: SecretStr = Field(
         SecretStr(""),
-        description="Key for routes that change something (voices, /admin). Empty: only from this machine.",
+        description="Key for routes that change something (voices, /admin). Empty: only from this machine. "
+        "Behind a proxy or tunnel, set it: everybody seems to be at this machine there.",
     )
     cors_allow_origins: str = Field(
         "", description="Comma-separated web origins that may call from a browser. Empty: none."

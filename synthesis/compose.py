@@ -28,8 +28,8 @@ from synthesis.order import learn_rules
 from synthesis.speakers import Speakers
 from synthesis.stream import AudioStream
 from synthesis.synthesizer import Synthesizer
-from voices.collection import Collection
-from voices.library import OPENAI_NAMES, Library
+from voices.collection import open_collection
+from voices.library import Library
 
 DISK_THREADS = 2
 """For the cache."""
@@ -53,13 +53,6 @@ def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
         hot_idle_s=settings.hot_idle_timeout,
         least_bytes=int((settings.min_cold_ram_gb if device == CPU else settings.min_cold_vram_gb) * 2**30),
     )
-
-
-def _speakers(settings: Settings, pool: Pool, events: Events, threads: Executor) -> Speakers:
-    root = PROJECT / settings.speech.voice_asset_dir
-    collection = Collection(root, PROJECT / "voices.json", taken=frozenset(OPENAI_NAMES))
-    library = Library(settings.speech.default_voice)
-    return Speakers(library, collection, traits=lambda: pool.known_traits, events=events, threads=threads)
 
 
 def _cache(settings: CacheSettings, events: Events, clock: Clock, threads: Executor) -> Cache[AudioStream] | None:
@@ -102,9 +95,17 @@ async def open_synthesizer(
     with (
         ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads,
         ThreadPoolExecutor(max_workers=DISK_THREADS, thread_name_prefix="disk") as disk,  # no encoder waits for a disk
+        ThreadPoolExecutor(max_workers=1, thread_name_prefix="voices") as desk,
     ):
         cache = _cache(settings.cache, events, clock, disk)
-        speakers = _speakers(settings, pool, events, threads)
+        speakers = Speakers(
+            Library(settings.speech.default_voice),
+            open_collection(settings.speech),
+            traits=lambda: pool.known_traits,
+            events=events,
+            threads=threads,
+            desk=desk,
+        )
         synthesizer = Synthesizer(
             settings, pool, speakers, cache, backend=backend, limits=limits, clock=clock, events=events, threads=threads
         )

@@ -53,6 +53,7 @@ class Order:
             "backend": traits.backend,
             "revision": traits.revision,
             "voice": self.voice.key,
+            "transcript": self.voice.transcript,  # engines that read it speak otherwise for it
             "language": self.language or f"as told, or {self.default_language}",
             "text": request.text,
             "format": request.format.value,

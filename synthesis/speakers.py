@@ -1,17 +1,18 @@
 """Who can speak with the engine that runs: names to voices, and voices to what they are made from."""
 
 import asyncio
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 
-from core.errors import CloningNotSupported, NotFound
+from core.errors import CloningNotSupported, NotFound, Unavailable, place_of
 from core.events import Events
 from core.speech import Reference, SpeechRequest, Traits, Voice
 from core.threads import in_thread
-from voices.collection import Change, Collection, Custom, Notes
-from voices.library import Library
+from voices.collection import Change, Collection
+from voices.library import Library, folded
+from voices.notes import Notes
+from voices.reading import Custom
 from voices.recordings import Recordings
 from voices.sample import reference
 
@@ -30,45 +31,73 @@ class Speakers:
         traits: Callable[[], Traits | None],
         events: Events,
         threads: Executor,
+        desk: Executor,
     ) -> None:
-        """library: OpenAI's names. traits: of the engine, None as long as it loads. threads: where files are read."""
+        """library: OpenAI's names. traits: of the engine, None as long as it loads.
+
+        threads: where the recording of a request is read. desk: where the operator's voices are read and changed,
+        which takes seconds where there are many; nobody who speaks should wait behind it.
+        """
         self._library = library
         self._collection = collection
         self._recordings = Recordings()
         self._traits = traits
         self._events = events
         self._threads = threads
-        self._opening: asyncio.Task[Change] | None = None
+        self._desk = desk
+        self._opening: asyncio.Task[None] | None = None
+        self._known: tuple[Traits, Library, Mapping[str, Custom]] | None = None
 
     def open(self) -> None:
         """Begin to read the operator's voices."""
-        self._opening = asyncio.create_task(self.reload())
+        self._opening = asyncio.create_task(self._read_first())
+
+    async def _read_first(self) -> None:
+        try:
+            await self.reload()
+        except Exception as error:  # the edge of a task of its own: everybody still speaks in the other voices
+            self._events.voices_lost(reason=place_of(error))
 
     async def close(self) -> None:
         """Wait until nothing is read any more."""
+        await self.wait()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the operator's voices have been looked at for the first time."""
+        return self._opening is None or self._opening.done()
+
+    async def wait(self) -> None:
+        """Until the operator's voices have been looked at for the first time, whatever was found."""
         if self._opening:
             await asyncio.wait({self._opening})
 
     @property
     def all(self) -> tuple[Voice, ...]:
         """All voices that a request can name, the default first."""
-        return self._names(self._traits()).all
+        return self._at_hand(self._traits())[0].all
 
-    def _names(self, traits: Traits | None) -> Library:
+    def _at_hand(self, traits: Traits | None) -> tuple[Library, Mapping[str, Custom]]:
+        """All names, and those of them that are the operator's, of one moment: a thread may change them meanwhile.
+
+        Put together anew only where the engine or the operator's voices are others than last time.
+        """
         if traits is None:
-            return self._library
-        own = [custom.voice for custom in self._collection.voices.values()] if traits.can_clone else []
-        return self._library.with_more([*traits.voices, *own])
+            return self._library, {}
+        customs = self._collection.voices
+        if self._known is None or self._known[0] is not traits or self._known[2] is not customs:
+            own = [custom.voice for custom in customs.values()] if traits.can_clone else []
+            self._known = traits, self._library.with_more([*traits.voices, *own]), customs
+        return self._known[1:]
 
     async def resolve(self, request: SpeechRequest, traits: Traits) -> tuple[Voice, Reference]:
         """The voice of a request, and what it is made from. Raises UnknownVoice, CloningNotSupported, BadSample."""
-        if traits.can_clone and self._opening:
-            await asyncio.shield(self._opening)
-        voice = self._names(traits).resolve(request.voice)
+        library, customs = self._at_hand(traits)
+        voice = library.resolve(request.voice)
         if request.sample is not None:
             _check_cloning(traits, SAMPLE_FIELD)
             return voice, await in_thread(self._threads, reference, request.sample, param=SAMPLE_FIELD)
-        custom = self._collection.voices.get(voice.id)
+        custom = customs.get(voice.id)
         if custom is None or custom.voice != voice:
             custom = self._collection.standard.get(voice.id) if traits.can_clone else None
         if custom is not None:
@@ -76,34 +105,47 @@ class Speakers:
             return voice, replace(found, is_kept=True)
         return voice, Reference(voice.id)
 
-    def find(self, voice_id: str) -> tuple[Voice, Notes]:
-        """A voice by its id, and what is written about it. Raises NotFound."""
-        voice = next((voice for voice in self.all if voice.id == voice_id), None)
+    async def find(self, name: str) -> tuple[Voice, Notes]:
+        """A voice, and what is written about it; one of the operator's even where the engine cannot speak in it.
+
+        Raises NotFound.
+        """
+        await self.wait()
+        voice_id = folded(name)
+        custom = self._collection.voices.get(voice_id)
+        known = next((voice for voice in self.all if folded(voice.id) == voice_id), None)
+        voice = known or (custom.voice if custom else None)
         if voice is None:
             raise NotFound("No such voice.", param="id")
-        custom = self._collection.voices.get(voice_id)
         return voice, custom.notes if custom is not None and custom.voice == voice else Notes()
 
     async def reload(self) -> Change:
         """Read the operator's voices again."""
-        change = await in_thread(self._threads, self._collection.reload)
+        change = await in_thread(self._desk, self._collection.reload, taken=_own_names(self._traits()))
         self._events.voices_read(loaded=len(change.loaded), failed=len(change.failed))
         return change
 
     async def add(self, name: str, sample: bytes, notes: Notes) -> Custom:
-        """Keep a recording as a voice. Raises CloningNotSupported, BadSample, InvalidValue."""
-        if traits := self._traits():
-            _check_cloning(traits, "audio_sample")
-        notes = notes.model_copy(update={"created_at": int(time.time())})
-        return await in_thread(self._threads, self._collection.add, name, sample, notes)
+        """Keep a recording as a voice. Raises CloningNotSupported, BadSample, InvalidValue, TooLarge, Unavailable."""
+        traits = self._traits()
+        if traits is None:
+            raise Unavailable("The speech engine is still loading; whether it can clone voices is not known yet.")
+        _check_cloning(traits, "audio_sample")
+        await self.wait()
+        return await in_thread(self._desk, self._collection.add, name, sample, notes, taken=_own_names(traits))
 
-    async def remove(self, voice_id: str) -> None:
+    async def remove(self, name: str) -> None:
         """Delete one of the operator's voices. Raises NotFound, InvalidValue where it is not the server's to delete."""
-        self.find(voice_id)
+        await self.wait()
         try:
-            await in_thread(self._threads, self._collection.remove, voice_id)
+            await in_thread(self._desk, self._collection.remove, name)
         except KeyError:
-            raise NotFound("This voice is not one that was added.", param="id") from None
+            raise NotFound("There is no voice of this name that was added.", param="id") from None
+
+
+def _own_names(traits: Traits | None) -> frozenset[str]:
+    """Of the engine's own voices, as far as they are known."""
+    return frozenset(folded(voice.id) for voice in traits.voices) if traits else frozenset()
 
 
 def _check_cloning(traits: Traits, param: str) -> None:

@@ -104,6 +104,14 @@ class Synthesizer:
             cache=self._cache.view() if self._cache else None,
         )
 
+    def cache_word(self, request: SpeechRequest) -> str:
+        """What a client is told of the cache (X-Cache) as long as no answer was found there."""
+        if request.sample is not None:
+            return "ADHOC"
+        if self._cache is None:
+            return "DISABLED"
+        return "MISS" if request.cached else "BYPASS"
+
     async def speak(self, request: SpeechRequest) -> Answer:
         """The answer to a request, as soon as its first bytes exist; waits for the model where it is still loading.
 
@@ -112,9 +120,9 @@ class Synthesizer:
         if self._is_stopping:
             raise Unavailable("The server is stopping.")
         traits, waited_s = self._pool.known_traits, None
-        if traits is None:
+        if traits is None or not self._knows_voices(traits):
             came = self._clock.now()
-            traits = await self._wait_for_traits(request)
+            traits = await self._wait_until_loaded(request)
             waited_s = self._clock.now() - came
         voice, reference = await self.speakers.resolve(request, traits)
         language = self._asked_language(request, voice, traits)
@@ -159,8 +167,7 @@ class Synthesizer:
         except BaseException:
             give_back()
             raise
-        word = "ADHOC" if order.request.sample is not None else "DISABLED" if self._cache is None else "BYPASS"
-        answer = Answer(audio, cache=word, clock=self._clock)
+        answer = Answer(audio, cache=self.cache_word(order.request), clock=self._clock)
         answer.on_close(give_back)
         return answer
 
@@ -177,8 +184,11 @@ class Synthesizer:
         answer.on_close(give_back)
         return answer
 
-    async def _wait_for_traits(self, request: SpeechRequest) -> Traits:
-        """For the first worker. Raises Overloaded, DeadlineExceeded, Unavailable."""
+    def _knows_voices(self, traits: Traits) -> bool:
+        return not traits.can_clone or self.speakers.is_read
+
+    async def _wait_until_loaded(self, request: SpeechRequest) -> Traits:
+        """For the first worker, and the voices that it can clone. Raises Overloaded, DeadlineExceeded, Unavailable."""
         began = self._clock.now()
         wait_s = self._limits.deadline(0.0, request.max_wait_s)
         self._loading += 1
@@ -188,10 +198,13 @@ class Synthesizer:
             if refusal and not view.is_hopeless:  # else the engine's own reason is told
                 raise refusal
             async with asyncio.timeout(wait_s):
-                return await self._pool.traits()
+                traits = await self._pool.traits()
+                if not self._knows_voices(traits):
+                    await self.speakers.wait()
+                return traits
         except BaseException as error:
             if isinstance(error, TimeoutError):
-                error = DeadlineExceeded(f"The speech engine was still loading after {wait_s:.1f} s.")
+                error = DeadlineExceeded(f"The speech engine or its voices were still loading after {wait_s:.1f} s.")
             self._tell(request, _outcome(error), began)
             raise error from None
         finally:
@@ -252,14 +265,13 @@ class Synthesizer:
 
     def _asked_language(self, request: SpeechRequest, voice: Voice, traits: Traits) -> str | None:
         """As a request or its voice names it; None where the text is to tell. Raises UnsupportedLanguage."""
-        if request.language is None:
-            language = voice.language
-        else:
-            try:
-                language = canonical(request.language)
-            except ValueError as error:
-                raise UnsupportedLanguage(str(error)) from None
-        return language and self._spoken(language, traits)
+        tag = voice.language if request.language is None else request.language
+        if tag is None:
+            return None
+        try:
+            return self._spoken(canonical(tag), traits)
+        except ValueError as error:
+            raise UnsupportedLanguage(str(error)) from None
 
     def _language(self, order: Order) -> str:
         """The language that will be spoken. Raises UnsupportedLanguage."""

@@ -1,4 +1,4 @@
-"""One line an event, with fields. No line holds a word of what a user wanted spoken, nor a name that a user sent."""
+"""One line an event, with fields. No line holds a name that a user sent, nor, without LOG_TEXT, a word of a text."""
 
 import json
 import logging
@@ -83,6 +83,10 @@ class LogEvents:
         if loaded or failed:
             _write(logging.WARNING if failed else logging.INFO, "voices read", loaded=loaded, failed=failed)
 
+    def voices_lost(self, *, reason: str) -> None:
+        """The operator's voices could not be read at all."""
+        _write(logging.ERROR, "voices lost", reason=reason)
+
     def cache_failed(self, *, reason: str) -> None:
         """The cache was of no use."""
         _write(logging.WARNING, "cache failed", reason=reason)
@@ -120,5 +124,8 @@ def _write(level: int, event: str, **fields: object) -> None:
 
 
 def _quoted(value: str) -> str:
-    """In quotation marks where it is no plain word; on one line in any case."""
-    return value if value.isprintable() and " " not in value else json.dumps(value, ensure_ascii=False)
+    """In quotation marks where it is no plain word; on one line in any case, for all that take a line apart."""
+    if value.isprintable() and " " not in value:
+        return value
+    spelled = json.dumps(value, ensure_ascii=False)
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in spelled)

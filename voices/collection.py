@@ -6,64 +6,28 @@
         elite/anna.json         what there is to say of it; a config.json beside it says it for all that have no own
     voices.json                 "anna": "elite/anna.wav", or an object with `file` and the same; this one wins
 
-One bad entry is told, and takes no other one down. Everything here blocks.
+`folder` knows the files, `notes` what is written in them, `reading` makes voices of both. Everything here blocks.
 """
 
-import json
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
 from audio.decode import kind_of
-from core.errors import BadSample, InvalidValue
-from core.files import open_plain, write_whole
+from core.errors import InvalidValue, TooLarge
+from core.files import stamp_of, write_whole
+from core.settings import PROJECT, SpeechSettings
 from core.speech import Voice
+from voices.folder import FOLDER, MAX_FILE_BYTES, Folder
+from voices.library import OPENAI_NAMES, folded
+from voices.notes import BadEntry, Notes, notes_for_new
+from voices.reading import Custom, Reader, Reading, voice_id_of
 from voices.sample import reference
 
-FOLDER = "elite"
-STANDARD = "standard"
-
-SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".m4a", ".webm", ".aac")
-
-MAX_FILE_BYTES = 25 * 2**20
-
-_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
-
-class Notes(BaseModel):
-    """What is written about a voice. Other fields are left alone."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
-
-    file: str = Field(default="", max_length=1024)
-    language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2}([-_][A-Za-z\d]{2,8}){0,3}$")
-    transcript: str = Field(default="", max_length=4096)
-    description: str = Field(default="", max_length=4096)
-    style: str = Field(default="", max_length=1024)
-    created_at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Custom:
-    """A voice of the operator's own. path: of its recording. is_manifested: voices.json names it."""
-
-    voice: Voice
-    path: Path
-    notes: Notes
-    is_manifested: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What was found. standard: of the names that are others'. failed: names with the reason why they are no voices."""
-
-    voices: Mapping[str, Custom]
-    standard: Mapping[str, Custom]
-    failed: Mapping[str, str]
+NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +39,24 @@ class Change:
     removed: tuple[str, ...]
 
 
-class BadEntry(Exception):
-    """It makes no voice; the message says why, to the operator."""
-
-
 class Collection:
-    """Owner of the folder. A reading is replaced as a whole, so that nobody sees half of one."""
+    """Owner of the folder. One change at a time; a reading is replaced as a whole, so that nobody sees half of one.
 
-    def __init__(self, root: Path, manifest: Path, *, taken: frozenset[str]) -> None:
-        """root: VOICE_ASSET_DIR. manifest: voices.json. taken: names that are other voices'."""
-        self._root = root
-        self._manifest = manifest
-        self._taken = taken
-        self._reading = Reading({}, {}, {})
+    Where a method takes `taken`, those are names of further voices that are not the operator's.
+    """
+
+    def __init__(self, root: Path, manifest: Path, *, standard: frozenset[str]) -> None:
+        """root: VOICE_ASSET_DIR. manifest: voices.json. standard: names that are others' voices', whose recordings
+        may lie here too.
+        """
+        self._folder = Folder(root, manifest)
+        self._standard = standard
+        self._reading = Reading()
+        self._lock = threading.Lock()
 
     @property
     def voices(self) -> Mapping[str, Custom]:
-        """By id, as last read."""
+        """By id, as last read or changed; each time another object."""
         return self._reading.voices
 
     @property
@@ -99,149 +64,92 @@ class Collection:
         """What the names that are others' are made from, by id, as last read."""
         return self._reading.standard
 
-    def reload(self) -> Change:
+    def reload(self, *, taken: frozenset[str] = NOBODY) -> Change:
         """Read everything again."""
-        before, self._reading = self._reading, self._read()
-        gone = tuple(name for name in before.voices if name not in self._reading.voices)
-        return Change(tuple(self._reading.voices), self._reading.failed, gone)
+        with self._lock:
+            self._folder.tidy()
+            before = self._reading
+            after = Reader(self._folder, before).read(standard=self._standard, taken=self._standard | taken)
+            self._reading = after
+        gone = tuple(name for name in before.voices if name not in after.voices)
+        return Change(tuple(after.voices), after.failed, gone)
 
-    def add(self, name: str, data: bytes, notes: Notes) -> Custom:
-        """Keep a recording as a voice, in place of an earlier one of that name. Raises BadSample, InvalidValue."""
+    def add(self, name: str, data: bytes, notes: Notes, *, taken: frozenset[str] = NOBODY) -> Custom:
+        """Keep a recording as a voice, in place of an earlier one of that name.
+
+        Raises BadSample, InvalidValue, TooLarge; OSError where it cannot be written, and nothing new is there then.
+        """
         try:
-            voice_id = self._id(name)
+            voice_id = voice_id_of(name, self._standard | taken)
         except BadEntry as error:
             raise InvalidValue(f"Invalid 'name': {error}", param="name") from None
-        known = self.voices.get(voice_id)
-        if known is not None and known.is_manifested:
-            raise InvalidValue("Invalid 'name': voices.json names this voice; change it there.", param="name")
+        if len(data) > MAX_FILE_BYTES:
+            raise TooLarge(f"A recording may have {MAX_FILE_BYTES // 2**20} MiB at most.", param="audio_sample")
         reference(data, param="audio_sample")
-        folder = self._root / FOLDER
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / f"{voice_id}.json", [notes.model_dump_json(exclude_defaults=True).encode()])
-        path = folder / f"{voice_id}.{kind_of(data).name}"
-        write_whole(path, [data])
-        for suffix in SUFFIXES:  # of an earlier one
-            if suffix != path.suffix:
-                path.with_suffix(suffix).unlink(missing_ok=True)
-        self.reload()
-        return self.voices[voice_id]
+        notes = notes.model_copy(update={"created_at": int(time.time())})
+        with self._lock:
+            earlier = self._own_files(voice_id, param="name")
+            custom = self._new(voice_id, kind_of(data).name, notes)
+            written = {custom.path, custom.path.with_suffix(".json")}
+            _write(custom.path, data, notes)
+            sound = {**self._reading.sound, custom.path: stamp_of(custom.path.stat())}
+            self._reading = replace(self._reading, voices={**self.voices, voice_id: custom}, sound=sound)
+            for path in earlier:
+                if path not in written:
+                    path.unlink(missing_ok=True)
+        return custom
 
-    def remove(self, voice_id: str) -> None:
-        """Delete a voice and what is written about it. Raises KeyError where there is none, InvalidValue where the
-        operator's voices.json names it.
+    def remove(self, name: str) -> None:
+        """Delete a voice and what is written about it.
+
+        Raises KeyError where there is none, InvalidValue where the operator's voices.json names it.
         """
-        custom = self.voices[voice_id]
-        if custom.is_manifested:
-            raise InvalidValue("voices.json names this voice; remove it there.", param="id")
-        custom.path.unlink(missing_ok=True)
-        custom.path.with_suffix(".json").unlink(missing_ok=True)
-        self.reload()
+        voice_id = folded(name)
+        with self._lock:
+            left = {known: custom for known, custom in self.voices.items() if known != voice_id}
+            if len(left) == len(self.voices):
+                raise KeyError(voice_id)
+            for path in self._own_files(voice_id, param="id"):
+                path.unlink(missing_ok=True)
+            self._reading = replace(self._reading, voices=left)
 
-    # --- reading
-
-    def _read(self) -> Reading:
-        voices: dict[str, Custom] = {}
-        failed: dict[str, str] = {}
+    def _own_files(self, voice_id: str, *, param: str) -> list[Path]:
+        """What there is of a voice in the folder. Raises InvalidValue where it is voices.json that speaks of it."""
         try:
-            manifested = self._manifested()
+            entries = self._folder.entries()
         except BadEntry as error:
-            manifested, failed = {}, {self._manifest.name: str(error)}
-        for name, entry in [*manifested.items(), *self._in_folder(manifested)]:
-            try:
-                voice_id = self._id(name)
-                if voice_id not in voices:
-                    voices[voice_id] = self._custom(voice_id, name, entry, is_manifested=name in manifested)
-            except (BadEntry, BadSample) as error:
-                failed[name] = str(error)
-        return Reading(voices, self._standard(failed), failed)
+            raise InvalidValue(f"The server's voices.json: {error}", param=param) from None
+        files, named = self._folder.files_of(voice_id), self._folder.named(entries)
+        if voice_id in map(folded, entries) or any(os.path.realpath(path) in named for path in files):
+            raise InvalidValue("voices.json names this voice, or its recording; change it there.", param=param)
+        return files
 
-    def _standard(self, failed: dict[str, str]) -> dict[str, Custom]:
-        standard = {}
-        for name in sorted(self._taken):
-            file = f"{STANDARD}/{name}.wav"
-            if (self._root / file).exists():
-                try:
-                    standard[name] = self._custom(name, name, {"file": file}, is_manifested=False)
-                except (BadEntry, BadSample) as error:
-                    failed[file] = str(error)
-        return standard
-
-    def _manifested(self) -> dict[str, object]:
-        """What voices.json says."""
+    def _new(self, voice_id: str, kind: str, notes: Notes) -> Custom:
+        """A voice as a reading would find it once it is written. Raises InvalidValue where none would."""
+        folder = self._folder.root / FOLDER
+        path = folder / f"{voice_id}.{kind}"
         try:
-            entries = json.loads(self._manifest.read_bytes())
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError):
-            raise BadEntry("It is no JSON that can be read.") from None
-        if not isinstance(entries, dict):
-            raise BadEntry("It should be an object of names.")
-        return {name: {"file": entry} if isinstance(entry, str) else entry for name, entry in entries.items()}
-
-    def _in_folder(self, manifested: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-        """Recordings that voices.json does not name."""
-        named = {str(entry.get("file")) for entry in manifested.values() if isinstance(entry, dict)}
-        with suppress(OSError):
-            for path in sorted((self._root / FOLDER).iterdir()):
-                file = f"{FOLDER}/{path.name}"
-                if path.suffix.lower() in SUFFIXES and file not in named and not path.name.startswith("."):
-                    yield path.stem, {"file": file}
-
-    def _custom(self, voice_id: str, name: str, entry: object, *, is_manifested: bool) -> Custom:
-        notes = _notes(entry)
-        path = self._path(notes.file)
-        beside = {**_beside(path.with_name("config.json")), **_beside(path.with_suffix(".json"))}
-        told = notes.model_dump(exclude_defaults=True)
-        notes = _notes({**beside, **told})
-        reference(read_file(path))
-        shown = path.relative_to(self._root).as_posix()
-        return Custom(Voice(voice_id, name, language=notes.language, path=shown), path, notes, is_manifested)
-
-    def _path(self, file: str) -> Path:
-        """Where a recording lies, if it does below the folder."""
-        if not file or "\0" in file:
-            raise BadEntry("It names no file.")
-        path = self._root / file
-        try:
-            if not path.resolve(strict=True).is_relative_to(self._root.resolve()) or not path.is_file():
-                raise BadEntry("Its file should lie below VOICE_ASSET_DIR.")
-        except (OSError, RuntimeError):
-            raise BadEntry("Its file is not there.") from None
-        return path
-
-    def _id(self, name: str) -> str:
-        voice_id = name.strip().casefold().replace(" ", "-")
-        if not _ID.fullmatch(voice_id):
-            raise BadEntry("A name has letters from a to z, digits, - and _, 64 at most.")
-        if voice_id in self._taken:
-            raise BadEntry("The name is that of another voice.")
-        return voice_id
+            shown = f"{self._folder.shown(folder)}/{path.name}"
+            known = notes_for_new(notes.model_copy(update={"file": f"{FOLDER}/{path.name}"}), path)
+        except BadEntry as error:
+            raise InvalidValue(f"The server's folder of voices does not take it: {error}") from None
+        return Custom(Voice(voice_id, voice_id, known.language, shown), path, known)
 
 
-def read_file(path: Path) -> bytes:
-    """A recording. Raises BadSample where it cannot be read, or is too large."""
+def open_collection(settings: SpeechSettings) -> Collection:
+    """The operator's voices as settings place them; nothing has been read yet."""
+    root = PROJECT / settings.voice_asset_dir
+    return Collection(root, PROJECT / "voices.json", standard=frozenset(OPENAI_NAMES))
+
+
+def _write(path: Path, data: bytes, notes: Notes) -> None:
+    """A recording, and then what is written about it. Raises OSError, and then leaves no new recording."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
     try:
-        with open_plain(path, follows_links=True) as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        write_whole(path, [data])
+        write_whole(path.with_suffix(".json"), [notes.model_dump_json(exclude_defaults=True).encode()])
     except OSError:
-        raise BadSample("The recording cannot be read.") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise BadSample(f"The recording should have {MAX_FILE_BYTES // 2**20} MiB at most.")
-    return data
-
-
-def _notes(fields: object) -> Notes:
-    try:
-        return Notes.model_validate(fields)
-    except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"])) or "the entry"
-        raise BadEntry(f"{where}: {error.errors()[0]['msg']}.") from None
-
-
-def _beside(path: Path) -> dict[str, object]:
-    """What a file beside a recording says of it; nothing where it is none of ours."""
-    try:
-        fields = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return {key: value for key, value in fields.items() if key != "file"} if isinstance(fields, dict) else {}
+        if is_new:
+            path.unlink(missing_ok=True)
+        raise

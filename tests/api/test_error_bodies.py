@@ -6,6 +6,7 @@ import math
 
 import httpx
 import pytest
+from starlette.types import Message
 
 from api.app import create_app
 from api.errors import error_response
@@ -17,6 +18,7 @@ from core.errors import (
     SpeechError,
     SynthesisFailed,
     TooLarge,
+    Unauthorized,
     Unavailable,
     UnknownVoice,
     UnsupportedLanguage,
@@ -90,3 +92,30 @@ def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allowed: 
     assert answer.status_code == 405
     assert set(answer.headers["allow"].split(", ")) == allowed
     assert answer.json()["error"]["code"] == "method_not_allowed"
+
+
+def test_who_has_no_key_is_told_what_kind_of_key_it_takes() -> None:
+    assert error_response(Unauthorized("No.")).headers["www-authenticate"] == "Bearer"
+    assert "www-authenticate" not in error_response(InvalidValue("No.")).headers
+
+
+@pytest.mark.parametrize("path", ["/v1/audio/speech", "/v1/audio/voices"])
+def test_a_client_that_leaves_in_the_middle_of_its_request_is_no_fault_of_ours(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(load_settings())
+    app.state.synthesizer = None
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    form = [(b"content-type", b"multipart/form-data; boundary=x"), (b"host", b"localhost")]
+    scope = {"type": "http", "http_version": "1.1", "method": "POST", "path": path, "raw_path": path.encode()}
+    client = {"query_string": b"", "headers": form, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}
+    asyncio.run(app({**scope, **client, "scheme": "http", "root_path": ""}, receive, send))
+    assert sent[0]["status"] == 499
+    assert not caplog.records

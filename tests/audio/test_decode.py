@@ -2,6 +2,7 @@
 
 import io
 import os
+import struct
 import subprocess
 import sys
 import textwrap
@@ -76,6 +77,26 @@ def test_a_recording_is_read_by_its_content(data, kind):
     assert np.sqrt(np.mean(samples[2000:-4000] ** 2)) == pytest.approx(0.21, rel=0.1)
 
 
+def patched(data: bytes, at: int, layout: str, value: int) -> bytes:
+    """A wav file whose header says something else."""
+    changed = bytearray(data)
+    struct.pack_into(layout, changed, at, value)
+    return bytes(changed)
+
+
+def titled(data: bytes, title: bytes) -> bytes:
+    """A wav file with a title behind its header."""
+    tag = b"INFOINAM" + struct.pack("<I", len(title)) + title
+    listed = b"LIST" + struct.pack("<I", len(tag)) + tag
+    return data[:4] + struct.pack("<I", len(data) - 8 + len(listed)) + data[8:36] + listed + data[36:]
+
+
+def test_a_title_in_an_old_alphabet_is_nobody_s_concern():
+    data = titled(riff(2, 1, RATE), b"Zo\xeb\0")
+    assert kind_of(data).name == "wav"
+    assert len(decode(data, rate=RATE, max_s=10)) == 2 * RATE
+
+
 PLAYLIST = b"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n"
 
 
@@ -87,6 +108,12 @@ PLAYLIST = b"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nfile:///etc/passwd\
         pytest.param(b"This is text that is called sample.wav. " * 200, id="text"),
         pytest.param(os.urandom(100_000), id="noise"),
         pytest.param(encoded(AudioFormat.WAV)[:44], id="a header without sound"),
+        pytest.param(patched(riff(2, 1, RATE), 20, "<H", 0x3333), id="a codec that nobody knows"),
+        pytest.param(patched(riff(2, 1, RATE), 20, "<H", 0x0092), id="a codec without a decoder"),
+        pytest.param(patched(riff(2, 1, RATE, 0.3), 24, "<I", 486_563_264), id="more Hz than there are"),
+        pytest.param(patched(riff(2, 1, RATE), 24, "<I", 100), id="too few Hz for a voice"),
+        pytest.param(encoded(AudioFormat.AAC) + contained("adts", "aac"), id="another rate on the way"),
+        pytest.param(contained("adts", "aac") + encoded(AudioFormat.AAC), id="fewer channels on the way"),
         pytest.param(PLAYLIST, id="a playlist"),
         pytest.param(b"ffconcat version 1.0\nfile '/etc/passwd'\n", id="a list of files"),
         pytest.param(b"v=0\no=- 0 0 IN IP4 127.0.0.1\nc=IN IP4 127.0.0.1\nm=audio 5004 RTP/AVP 0\n", id="a session"),
@@ -108,6 +135,12 @@ def test_minutes_of_silence_are_not_decoded_to_their_end(format):
     with pytest.raises(TooLong):
         decode(data, rate=RATE, max_s=20)
     assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("tag", [0x3333, 0x0092])
+def test_what_has_no_decoder_is_of_no_kind(tag):
+    with pytest.raises(Undecodable):
+        kind_of(patched(riff(2, 1, RATE), 20, "<H", tag))
 
 
 def test_a_cut_recording_gives_what_there_is_of_it():

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from cache.single_flight import Purse, Recording
+from core.errors import Unavailable
 
 
 class Tape:
@@ -65,14 +66,14 @@ def test_all_hear_all_of_it_whenever_they_come_and_it_is_made_and_kept_once():
     async def scene():
         tape = Tape([b"a", b"b", b"c"])
         told = Scene(tape)
-        first, second = told.recording.listen("a client"), told.recording.listen("a client")
+        first, second = told.recording.listen("early"), told.recording.listen("another")
         assert await anext(first) == b"a"
-        third = told.recording.listen("a client")
+        third = told.recording.listen("late")
         assert await read(first) == b"bc"
         assert await asyncio.gather(read(second), read(third)) == [b"abc", b"abc"]
         await told.recording.task
         assert (tape.opened, tape.made, told.kept, told.ends) == (1, 3, [b"abc"], 1)
-        assert tape.joined == ["a client"]  # who came when it was under way
+        assert tape.joined == ["early", "another", "late"]  # as soon as there is a line to stand in
         assert tape.is_closed
 
     play(scene)
@@ -189,6 +190,25 @@ def test_one_that_is_stopped_ends_though_its_listeners_ask_for_nothing():
         await asyncio.wait({told.recording.task})
         assert tape.is_closed
         assert told.kept == []
+        await listener.aclose()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("heard", [0, 1])
+def test_who_waits_when_it_is_stopped_is_told_so(heard):
+    async def scene():
+        told = Scene(Tape([b"a"], starts_s=0.0 if heard else 10.0))
+        listener = told.recording.listen("a client")
+        for _ in range(heard):
+            await anext(listener)
+        waiting = asyncio.ensure_future(anext(listener))
+        if not heard:
+            await asyncio.sleep(0.01)
+        told.recording.stop()
+        with pytest.raises(Unavailable, match="stopping"):
+            await waiting
+        await asyncio.wait({told.recording.task})
         await listener.aclose()
 
     play(scene)

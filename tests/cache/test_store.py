@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cache.store import SMALL_BYTES, STALE_S, Label, Store
-from core.files import SCRATCH_PREFIX, SCRATCH_SUFFIX
+from cache.store import SMALL_BYTES, Label, Store
+from core.files import SCRATCH_PREFIX, SCRATCH_SUFFIX, STALE_S
 from harness.server import PROJECT
 
 LABEL = Label("audio/mpeg", 24_000, 1.5, 12)

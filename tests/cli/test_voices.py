@@ -1,33 +1,27 @@
 """`voices add` as a person types it, and the page that says how to record."""
 
-import io
+import asyncio
 import re
-import wave
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from cli.voices import GOOD_RATE, GOOD_S, SPOKEN
-from voices.collection import MAX_FILE_BYTES, Collection
+from cli.voices import GOOD_RATE, GOOD_S, SPOKEN, record
+from core.settings import load_settings
+from harness.recording import recording
+from voices.collection import open_collection
+from voices.folder import MAX_FILE_BYTES
 from voices.library import OPENAI_NAMES
 from voices.sample import MAX_CLIPPED, MAX_S, MIN_S, MIN_SPEECH_DBFS
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "CLONE_VOICES.md"
 
 
-def recording(*, seconds: float = 8.0, rate: int = 24_000, level: float = 0.3, noise: float = 0.0) -> bytes:
-    """Half a second of tone and half a second of pause, again and again."""
-    time = np.arange(int(seconds * rate)) / rate
-    tone = level * np.sin(2 * np.pi * 200 * time) * (time % 1 < 0.5)
-    sound = np.clip(tone + noise * np.random.default_rng(1).standard_normal(len(time)), -1, 1)
-    file = io.BytesIO()
-    with wave.open(file, "wb") as out:
-        out.setparams((1, 2, rate, 0, "NONE", ""))
-        out.writeframes((sound * 32767).astype("<i2").tobytes())
-    return file.getvalue()
+@pytest.fixture(scope="module")
+def spoken() -> bytes:
+    return recording(seconds=8.0, pauses=True)
 
 
 @pytest.fixture
@@ -41,9 +35,9 @@ def add(*words: str | Path) -> Result:
     return CliRunner().invoke(app, ["voices", "add", *map(str, words)])
 
 
-def test_a_good_recording_is_shown_and_kept(folder):
+def test_a_good_recording_is_shown_and_kept(folder, spoken):
     file = folder / "Anna.wav"
-    file.write_bytes(recording())
+    file.write_bytes(spoken)
     told = add(file, "--language", "en", "--transcript", "Hello.")
     assert told.exit_code == 0, told.output
     assert "wav, 24000 Hz, 1 channel, 8.0 s" in told.output
@@ -64,7 +58,7 @@ def test_a_good_recording_is_shown_and_kept(folder):
 )
 def test_what_would_be_better_is_said(folder, sound, advice):
     file = folder / "a.wav"
-    file.write_bytes(recording(**sound))
+    file.write_bytes(recording(**{"seconds": 8.0, "pauses": True, **sound}))
     told = add(file, "--name", "better")
     assert told.exit_code == 0, told.output
     assert [line for line in told.output.splitlines() if line.startswith("Note:") and advice in line]
@@ -80,6 +74,7 @@ def test_what_would_be_better_is_said(folder, sound, advice):
         (recording(), ["--name", "alloy"], "another voice"),
         (recording(), ["--name", "../x"], "letters"),
         (recording(), ["--language", "!!"], "en or zh-CN"),
+        (recording(), ["--transcript", "x" * 4097], "--transcript: It should have 4096 characters"),
     ],
 )
 def test_what_is_no_good_is_refused_and_not_kept(folder, data, words, said):
@@ -110,15 +105,38 @@ def test_the_page_says_what_the_code_accepts():
         assert said in page
 
 
+def test_what_voices_json_calls_for_is_told_and_not_broken(folder, spoken):
+    elite = folder / "voices" / "elite"
+    elite.mkdir(parents=True)
+    (elite / "config.json").write_text('{"language": "!!"}')
+    (folder / "a.wav").write_bytes(spoken)
+    told = add(folder / "a.wav")
+    assert (told.exit_code, told.exception.__class__) == (1, SystemExit)
+    assert "language" in told.output
+    assert [path.name for path in elite.iterdir()] == ["config.json"]
+
+
 @pytest.mark.usefixtures("fakes_path")
-def test_the_standard_voices_are_recorded_with_what_is_said_in_them(folder, monkeypatch):
-    monkeypatch.setattr("cli.voices.RECORDER", "tone_backend:make")
-    told = CliRunner().invoke(app, ["voices", "standard"])
-    assert told.exit_code == 0, told.output
-    assert len(told.output.splitlines()) == len(OPENAI_NAMES)
+def test_the_standard_voices_are_recorded_with_what_is_said_in_them(folder, capsys):
+    settings = load_settings(tts_backend="tone_backend:make")
+    standard = folder / "voices" / "standard"
+    standard.mkdir(parents=True)
+    asyncio.run(record(settings, standard, OPENAI_NAMES))
+    assert len(capsys.readouterr().out.splitlines()) == len(OPENAI_NAMES)
     for name in OPENAI_NAMES:
-        assert (folder / "voices" / "standard" / f"{name}.wav").stat().st_size > 10_000
-    collection = Collection(folder / "voices", folder / "voices.json", taken=frozenset(OPENAI_NAMES))
+        assert (standard / f"{name}.wav").stat().st_size > 10_000
+    collection = open_collection(settings.speech)
     assert collection.reload().failed == {}
     assert set(collection.standard) == set(OPENAI_NAMES)
     assert collection.standard["nova"].notes.transcript == SPOKEN
+
+
+def test_a_standard_voice_that_somebody_recorded_stays(folder):
+    standard = folder / "voices" / "standard"
+    standard.mkdir(parents=True)
+    for name in OPENAI_NAMES:
+        (standard / f"{name}.wav").write_bytes(b"mine")
+    told = CliRunner().invoke(app, ["voices", "standard"])
+    assert told.exit_code == 0, told.output
+    assert "13 of 13 have a recording" in told.output
+    assert {path.read_bytes() for path in standard.iterdir()} == {b"mine"}

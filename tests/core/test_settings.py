@@ -229,3 +229,9 @@ def test_a_backend_s_options_are_its_group_as_json() -> None:
     options = load_settings(kokoro_slots=2).options("kokoro")
     assert options == {"kokoro_slots": 2, "kokoro_model_dir": "assets/models"}
     assert json.loads(json.dumps(options)) == options
+
+
+def test_who_sits_behind_a_proxy_is_told_to_set_a_key() -> None:
+    described = settings.ServerSettings.model_fields["admin_api_key"].description or ""
+    assert "Behind a proxy or tunnel, set it" in described
+    assert "Behind a proxy or tunnel, set" in (PROJECT / "README.md").read_text(encoding="utf-8")

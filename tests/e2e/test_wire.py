@@ -11,7 +11,7 @@ import httpx
 import pytest
 from openai import BadRequestError, OpenAI, UnprocessableEntityError
 
-from harness.server import running_server
+from harness.server import cached_server, running_server
 
 TEXT = "one two three four"
 NAMES = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split()
@@ -349,6 +349,15 @@ def test_answers_say_how_they_were_made(tones):
     assert "x-accel-buffering" not in tones.speak(TEXT, response_format="wav").headers
 
 
+def test_refusals_say_what_they_were_to_the_cache(tones, tmp_path):
+    assert tones.speak(TEXT, voice="nobody").headers["x-cache"] == "DISABLED"
+    with cached_server(tmp_path, TTS_BACKEND="tone_backend:make") as server:
+        assert server.speak(TEXT, voice="nobody").headers["x-cache"] == "MISS"
+        assert server.speak("raise please", cache=False).headers["x-cache"] == "BYPASS"
+        sent = server.http.post("/v1/audio/speech", data={"input": TEXT}, files={"speaker_wav": ("a.wav", b"RIFF")})
+        assert (sent.status_code, sent.headers["x-cache"], sent.headers["x-route"]) == (400, "ADHOC", "ADHOC")
+
+
 def test_no_other_site_may_call_unless_it_is_named(tones, tmp_path):
     ask = {"origin": "https://a.example", "access-control-request-method": "POST"}
     assert "access-control-allow-origin" not in tones.http.get("/v1/voices", headers=ask).headers
@@ -356,6 +365,7 @@ def test_no_other_site_may_call_unless_it_is_named(tones, tmp_path):
         allowed = server.http.options("/v1/audio/speech", headers=ask)
         assert allowed.status_code == 200
         assert allowed.headers["access-control-allow-origin"] == "https://a.example"
+        assert "DELETE" in allowed.headers["access-control-allow-methods"]
         other = server.http.options("/v1/audio/speech", headers={**ask, "origin": "https://b.example"})
         assert "access-control-allow-origin" not in other.headers
 

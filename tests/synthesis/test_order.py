@@ -33,6 +33,7 @@ def test_whatever_changes_the_sound_changes_the_key(change):
     "change",
     [
         {"voice": Reference("nova")},
+        {"voice": Reference("alloy", "What is said in it.")},
         {"language": "fr"},
         {"traits": replace(TRAITS, revision="2")},
         {"traits": replace(TRAITS, backend="other")},

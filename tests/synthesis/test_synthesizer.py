@@ -6,6 +6,8 @@ import os
 import signal
 import time
 import wave
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -22,8 +24,10 @@ from core.errors import (
 from core.events import Events, Silence
 from core.settings import load_settings
 from core.speech import AudioFormat, Priors, SpeechRequest
+from harness.recording import recording
 from synthesis.compose import open_synthesizer
 from synthesis.synthesizer import Synthesizer
+from voices.notes import Notes
 
 pytestmark = pytest.mark.usefixtures("fakes_path")
 
@@ -254,6 +258,63 @@ def test_who_was_let_in_while_the_engine_loaded_is_not_refused_once_it_has(tmp_p
 
     # More than a start is thought to take that nobody has seen yet, and less than so many texts take.
     play(scene, "make_slow_to_load", max_queue_seconds=Priors().start_s + 1, state_dir=tmp_path)
+
+
+@contextmanager
+def library_in_use(synthesizer: Synthesizer) -> Iterator[None]:
+    """As long as another change of it takes; the first reading comes behind that."""
+    with synthesizer.speakers._collection._lock:
+        synthesizer.speakers.open()
+        yield
+
+
+def test_the_deadline_runs_while_the_voices_are_read_and_who_waits_for_them_is_counted(tmp_path):
+    async def scene(synthesizer):
+        while not synthesizer.status().is_ready:
+            await asyncio.sleep(0.005)
+        with library_in_use(synthesizer):
+            waiting = asyncio.create_task(synthesizer.speak(PCM))
+            await asyncio.sleep(0)
+            assert (synthesizer.status().in_flight, synthesizer.status().waiting) == (1, 1)
+            with pytest.raises(DeadlineExceeded, match=r"voices were still loading after 0\.2 s"):
+                await waiting
+        assert await read(synthesizer, PCM)
+
+    play(scene, "make_cloning", deadline_seconds=0.2, voice_asset_dir=tmp_path)
+
+
+def test_an_engine_that_cannot_clone_waits_for_no_voices(tmp_path):
+    async def scene(synthesizer):
+        await read(synthesizer, PCM)
+        with library_in_use(synthesizer):
+            assert await read(synthesizer, PCM)
+
+    play(scene, "make", voice_asset_dir=tmp_path)
+
+
+@pytest.mark.parametrize("tag", ["en-US", "EN", "en_GB"])
+def test_a_voice_s_language_may_be_any_tag_of_one_that_the_engine_speaks(tmp_path, tag):
+    async def scene(synthesizer):
+        await read(synthesizer, PCM)
+        await synthesizer.speakers.add("anna", recording(), Notes(language=tag))
+        assert await read(synthesizer, replace(PCM, voice="anna"))
+
+    play(scene, "make_cloning", voice_asset_dir=tmp_path)
+
+
+def test_two_voices_of_one_recording_and_two_transcripts_share_no_answer(tmp_path):
+    async def scene(synthesizer):
+        await read(synthesizer, PCM)
+        for name, transcript in (("anna", "One."), ("bell", "Two.")):
+            await synthesizer.speakers.add(name, recording(), Notes(transcript=transcript))
+        for name in ("anna", "bell"):
+            answer = await synthesizer.speak(replace(PCM, voice=name))
+            assert answer.cache == "MISS"
+            await answer.aclose()
+
+    play(
+        scene, "make_cloning", voice_asset_dir=tmp_path / "voices", cache_ttl_minutes=10, audio_cache_dir=tmp_path / "c"
+    )
 
 
 def test_nothing_is_made_far_ahead_of_a_client_that_does_not_read():

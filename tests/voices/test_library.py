@@ -21,6 +21,19 @@ def test_a_name_is_found_whatever_its_case_and_spaces(name):
     assert Library("alloy").resolve(name).id == "alloy"
 
 
+@pytest.mark.parametrize("name", ["anna-bell", "Anna Bell", " ANNA BELL "])
+def test_a_voice_answers_to_the_name_that_it_is_listed_with(name):
+    bell = Voice("anna-bell", "Anna Bell")
+    assert Library("alloy").with_more([bell]).resolve(name) == bell
+    assert Library("Anna Bell").with_more([bell]).resolve(None) == bell
+
+
+def test_an_engine_s_voice_is_found_however_its_engine_spells_it():
+    assert (
+        Library("alloy").with_more([Voice("Claribel Dervla", "Claribel")]).resolve("claribel dervla").name == "Claribel"
+    )
+
+
 @pytest.mark.parametrize(
     "name",
     [
