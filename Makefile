@@ -64,6 +64,7 @@ lock: ## Pin every package anew, with hashes, for Python 3.11 and later
 	$(COMPILE) pyproject.toml -c requirements/base.txt --extra zh -o requirements/zh.txt
 	$(COMPILE) pyproject.toml -c requirements/base.txt --extra ja -o requirements/ja.txt $(NO_WEIGHTS)
 	$(COMPILE) pyproject.toml -c requirements/base.txt -c requirements/zh.txt --extra coqui -o requirements/coqui.txt
+	$(COMPILE) pyproject.toml -c requirements/base.txt -c requirements/coqui.txt --extra voxcpm -o requirements/voxcpm.txt
 	$(COMPILE) pyproject.toml -c requirements/base.txt -c requirements/zh.txt -c requirements/ja.txt \
 		--extra dev -o requirements/dev.txt
 

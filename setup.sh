@@ -16,7 +16,7 @@ Usage: ./setup.sh [options]
   --without-zh   leave out Chinese (about 25 MB to download; Python 3.11 and 3.12 only)
   --with zh      take Chinese back in
   --with ja      add Japanese (about 110 MB to download)
-  --backend NAME add an engine: coqui (XTTS-v2; torch and 250 MB more to download)
+  --backend NAME add an engine: coqui (XTTS-v2) or voxcpm (VoxCPM 1.5 and 2); torch, and 250 or 110 MB more to download
   --dev          add what developers need: checks, tests, speech recognition for the tests; Japanese too
   --help         this text
 
@@ -31,7 +31,7 @@ fail() { printf '%s\n' "$@" >&2; exit 1; }
 
 # add_backend NAME: remember an engine that is asked for. The embedded one is always there.
 add_backend() {
-    case $1 in coqui) backends="$backends $1" ;; kokoro) ;; *) fail "--backend takes kokoro or coqui." ;; esac
+    case $1 in coqui | voxcpm) backends="$backends $1" ;; kokoro) ;; *) fail "--backend takes kokoro, coqui or voxcpm." ;; esac
 }
 
 want_zh=default want_ja=no want_dev=no backends= changed=no
@@ -43,7 +43,7 @@ while [ $# -gt 0 ]; do
         --with=ja) want_ja=yes ;;
         --backend) shift; add_backend "${1:-}" ;;
         --backend=*) add_backend "${1#*=}" ;;
-        --dev) want_dev=yes want_ja=yes; add_backend coqui ;;
+        --dev) want_dev=yes want_ja=yes; add_backend coqui; add_backend voxcpm ;;
         -h|--help) usage; exit 0 ;;
         *) usage >&2; fail "" "There is no option $1." ;;
     esac
@@ -157,7 +157,7 @@ add_torch() {
 }
 
 add_backends() {
-    for backend in coqui; do
+    for backend in coqui voxcpm; do
         case "$backends " in *" $backend "*) ;; *) [ -f "$stamps/$backend" ] || continue ;; esac
         add_torch
         add "$backend" "Downloading what the $backend engine needs, about 250 MB ..."

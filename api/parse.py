@@ -117,6 +117,7 @@ def _speech(body: SpeechBody, sample: bytes | None, always_streamed: bool, can_s
         params=Params(**{name: getattr(body, name) for name in sampling}),
         seed=body.seed,
         sample=sample,
+        transcript=(body.transcript or "").strip() if sample is not None else "",
     )
 
 

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from backends.base import Prepared
-from core.files import is_scratch, write_whole
+from core.files import remove_left_behind, write_whole
 from core.speech import Reference
 
 MAX_FILES, MAX_BYTES = 1000, 256 * 2**20
@@ -46,7 +46,8 @@ class Latents:
         """Keep it, if the disk lets us: without it a voice costs a second, and nothing else."""
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self._path(voice), [save(dict(prepared))])
+            write_whole(self._path(voice), [save(dict(prepared))], is_synced=False)
+            remove_left_behind(self._folder)
             sweep(self._root)
 
     def _path(self, voice: Reference) -> Path:
@@ -63,11 +64,10 @@ def forget(root: Path, key: str) -> None:
 def sweep(root: Path, *, max_files: int = MAX_FILES, max_bytes: int = MAX_BYTES) -> None:
     """Delete the least recently used files beyond the bounds. Blocks."""
     found: list[tuple[float, int, Path]] = []
-    for path in root.glob("*/*"):
+    for path in root.glob(f"*/*{_SUFFIX}"):
         with suppress(OSError):
-            if path.name.endswith(_SUFFIX) or is_scratch(path.name):
-                stat = path.stat()
-                found.append((stat.st_mtime, stat.st_size, path))
+            stat = path.stat()
+            found.append((stat.st_mtime, stat.st_size, path))
     size = 0
     for number, (_, bytes_, path) in enumerate(sorted(found, reverse=True), 1):
         size += bytes_

@@ -7,6 +7,7 @@ SpeechError (500)
 │   ├── Forbidden (403)           it is not for who asks
 │   ├── NotFound (404)            nothing of that name
 │   ├── UnknownVoice              no voice of that name
+│   ├── VoiceNotRecorded          the engine needs a recording of this voice, or what is said in it
 │   ├── UnsupportedLanguage       the backend does not speak it, or an extra is missing
 │   ├── CloningNotSupported       a sample was sent to a backend that cannot clone
 │   └── BadSample                 no recording, or one that no voice can be made from
@@ -81,6 +82,12 @@ class UnknownVoice(RequestRefused):
         """is_default: the request named none, and the operator's DEFAULT_VOICE is none."""
         what = "DEFAULT_VOICE of this server names no voice" if is_default else "No such voice"
         super().__init__(f"{what}. Available voices: {', '.join(known)}.", param="voice")
+
+
+class VoiceNotRecorded(RequestRefused):
+    """A voice that this engine makes from a recording, and what it needs of that is not there."""
+
+    code = "voice_not_recorded"
 
 
 class UnsupportedLanguage(RequestRefused):

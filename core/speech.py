@@ -164,7 +164,7 @@ class SpeechRequest:
     speed: 0.25 to 4. sample_rate: Hz, None for the format's own default.
     streamed: bytes leave while later ones are still being made; otherwise the answer is whole and carries exact sizes.
     paced: the client plays as it reads, so audio need not run far ahead of real time.
-    sample: a recording of the voice that came with the request, a file of any kind.
+    sample: a recording of the voice that came with the request, a file of any kind. transcript: what is said in it.
     client: whose request it is: clients share the engine fairly. max_wait_s: refuse rather than start sound later.
     cached: an answer that was made before will do, and this one may be kept.
     """
@@ -180,6 +180,7 @@ class SpeechRequest:
     params: Params = Params()
     seed: int | None = None
     sample: bytes | None = field(default=None, repr=False)
+    transcript: str = field(default="", repr=False)
     client: str = ""
     max_wait_s: float | None = None
     cached: bool = True

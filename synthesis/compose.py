@@ -105,6 +105,7 @@ async def open_synthesizer(
             events=events,
             threads=threads,
             desk=desk,
+            latents=state / LATENTS,
         )
         synthesizer = Synthesizer(
             settings, pool, speakers, cache, backend=backend, limits=limits, clock=clock, events=events, threads=threads

@@ -3,9 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
-from core.errors import CloningNotSupported, NotFound, Unavailable, place_of
+from backends.latents import forget
+from core.errors import BadSample, CloningNotSupported, NotFound, Unavailable, VoiceNotRecorded, place_of
 from core.events import Events
 from core.speech import Reference, SpeechRequest, Traits, Voice
 from core.threads import in_thread
@@ -32,8 +36,9 @@ class Speakers:
         events: Events,
         threads: Executor,
         desk: Executor,
+        latents: Path | None = None,
     ) -> None:
-        """library: OpenAI's names. traits: of the engine, None as long as it loads.
+        """library: OpenAI's names. traits: of the engine, None as long as it loads. latents: where engines keep voices.
 
         threads: where the recording of a request is read. desk: where the operator's voices are read and changed,
         which takes seconds where there are many; nobody who speaks should wait behind it.
@@ -45,6 +50,7 @@ class Speakers:
         self._events = events
         self._threads = threads
         self._desk = desk
+        self._latents = latents
         self._opening: asyncio.Task[None] | None = None
         self._known: tuple[Traits, Library, Mapping[str, Custom]] | None = None
 
@@ -96,13 +102,20 @@ class Speakers:
         voice = library.resolve(request.voice)
         if request.sample is not None:
             _check_cloning(traits, SAMPLE_FIELD)
-            return voice, await in_thread(self._threads, reference, request.sample, param=SAMPLE_FIELD)
+            made = partial(reference, request.sample, param=SAMPLE_FIELD, transcript=request.transcript)
+            return voice, _checked(traits, await in_thread(self._threads, made), param="transcript")
         custom = customs.get(voice.id)
         if custom is None or custom.voice != voice:
             custom = self._collection.standard.get(voice.id) if traits.can_clone else None
         if custom is not None:
             found = await in_thread(self._threads, self._recordings.get, custom)
-            return voice, replace(found, is_kept=True)
+            return voice, _checked(traits, replace(found, is_kept=True), param="voice")
+        if traits.can_clone and all(voice.id != own.id for own in traits.voices):
+            raise VoiceNotRecorded(
+                f"The {traits.backend} backend has no recording of this voice. ./setup_assets.sh makes those of "
+                "OpenAI's names; POST /v1/audio/voices adds others.",
+                param="voice",
+            )
         return voice, Reference(voice.id)
 
     async def find(self, name: str) -> tuple[Voice, Notes]:
@@ -135,17 +148,39 @@ class Speakers:
         return await in_thread(self._desk, self._collection.add, name, sample, notes, taken=_own_names(traits))
 
     async def remove(self, name: str) -> None:
-        """Delete one of the operator's voices. Raises NotFound, InvalidValue where it is not the server's to delete."""
+        """Delete one of the operator's voices, and what engines made of it.
+
+        Raises NotFound, InvalidValue where it is not the server's to delete.
+        """
         await self.wait()
         try:
-            await in_thread(self._desk, self._collection.remove, name)
+            await in_thread(self._desk, self._remove, name)
         except KeyError:
             raise NotFound("There is no voice of this name that was added.", param="id") from None
+
+    def _remove(self, name: str) -> None:
+        custom = self._collection.voices.get(folded(name))
+        key = ""
+        with suppress(BadSample):  # a recording that is gone, or no good any more
+            key = self._recordings.get(custom).key if custom else ""
+        self._collection.remove(name)
+        if self._latents and key:
+            forget(self._latents, key)
 
 
 def _own_names(traits: Traits | None) -> frozenset[str]:
     """Of the engine's own voices, as far as they are known."""
     return frozenset(folded(voice.id) for voice in traits.voices) if traits else frozenset()
+
+
+def _checked(traits: Traits, made: Reference, *, param: str) -> Reference:
+    """A voice that the engine can speak in. Raises VoiceNotRecorded."""
+    if traits.needs_transcript and not made.transcript:
+        raise VoiceNotRecorded(
+            f"The {traits.model} model must know what is said in a voice's recording: its transcript is missing.",
+            param=param,
+        )
+    return made
 
 
 def _check_cloning(traits: Traits, param: str) -> None:

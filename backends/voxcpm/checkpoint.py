@@ -103,8 +103,8 @@ def _names(path: Path) -> set[str]:
                 return set(held.keys())
         except (OSError, SafetensorError):
             raise BackendError(f"{path} is damaged or not whole: fetch it again.") from None
-    held: Any = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    return set(held.get("state_dict", held))
+    bundle: Any = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    return set(bundle.get("state_dict", bundle))
 
 
 def _first(folder: Path, names: tuple[str, ...]) -> Path:

@@ -6,13 +6,13 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from checkpoints import voxcpm
 from safetensors.torch import load_file, save_file
 
 from audio.decode import decode
 from backends.base import BackendError, Stop
 from backends.voxcpm import checkpoint
 from backends.voxcpm.backend import CHARS, VoxcpmBackend
+from checkpoints import voxcpm
 from core.settings import load_settings
 from core.speech import Params, Reference, Task, Utterance
 from harness.recording import recording
@@ -78,7 +78,9 @@ def test_both_say_what_they_are(folder, first_folder):
 
 @pytest.mark.parametrize("language", CHARS)
 def test_every_language_is_spoken(backend, language):
-    text = {"zh": "你好，世界。", "ja": "こんにちは。", "ar": "مرحبا", "th": "สวัสดี", "ko": "안녕하세요"}.get(language, "Olá, ça va?")
+    text = {"zh": "你好，世界。", "ja": "こんにちは。", "ar": "مرحبا", "th": "สวัสดี", "ko": "안녕하세요"}.get(
+        language, "Olá, ça va?"
+    )
     samples = spoken(backend, task(text, language=language))
     assert samples.dtype == np.float32
     assert len(samples) / 48_000 == pytest.approx(SECONDS)
@@ -113,7 +115,9 @@ def test_steps_of_the_operator_hold_and_are_part_of_the_revision(folder, backend
 def test_features_are_the_ones_that_the_library_makes_of_a_file(backend, tmp_path):
     (tmp_path / "voice.wav").write_bytes(recording(seconds=3.0, rate=16_000))
     theirs = backend._model.build_prompt_cache(reference_wav_path=str(tmp_path / "voice.wav"))["ref_audio_feat"]
-    ours = backend.prepare(Reference("c" * 64, sample=decode(recording(seconds=3.0, rate=16_000), rate=24_000, max_s=9)))
+    ours = backend.prepare(
+        Reference("c" * 64, sample=decode(recording(seconds=3.0, rate=16_000), rate=24_000, max_s=9))
+    )
     assert ours["ref_audio_feat"].shape == tuple(theirs.shape)
     close = np.abs(ours["ref_audio_feat"] - theirs.numpy())[1:-1]  # resampling differs at the ends
     assert np.median(close) < 0.05 * np.abs(theirs.numpy()).max()

@@ -4,7 +4,9 @@ Stands for the released weights, which are a download; what it says is noise, an
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -88,7 +90,7 @@ def write(folder: Path, *, second: bool = True) -> Path:
 class _Nothing:
     """In the place of a tokenizer, which only those who speak need."""
 
-    vocab: dict[str, int] = {}
+    vocab: Mapping[str, int] = MappingProxyType({})
 
 
 def _write_tokenizer(folder: Path) -> None:

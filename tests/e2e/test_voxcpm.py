@@ -7,8 +7,8 @@ import wave
 
 import numpy as np
 import pytest
-from checkpoints import voxcpm
 
+from checkpoints import voxcpm
 from harness.recording import recording
 from harness.server import running_server, until
 
@@ -85,3 +85,16 @@ def test_what_was_prepared_is_there_for_the_next_worker(server, tmp_path_factory
     server.wait_until()
     assert samples(server.speak("Hello there", seed=11, response_format="wav")).tobytes() == before
     assert list(tmp_path_factory.getbasetemp().glob("voxcpm*/latents/*/*.safetensors"))
+
+
+def test_what_was_prepared_goes_with_its_voice(server, tmp_path_factory):
+    def prepared():
+        return set(tmp_path_factory.getbasetemp().glob("voxcpm*/latents/*/*.safetensors"))
+
+    before = prepared()
+    sample = {"audio_sample": ("gone.wav", recording(333.0, 3.0), "audio/wav")}
+    assert server.http.post("/v1/audio/voices", data={"name": "gone"}, files=sample).status_code == 200
+    samples(server.speak("Hello", voice="gone", response_format="wav"))
+    assert len(prepared() - before) == 1
+    assert server.http.delete("/v1/audio/voices/gone").status_code == 200
+    assert prepared() == before

@@ -15,6 +15,7 @@ import numpy as np
 
 from backends.base import BackendError, Prepared, Stop
 from core.speech import REFERENCE_RATE, Priors, Reference, Samples, Task, Traits
+from voices.library import openai_voices
 
 RATE = 24_000
 
@@ -45,7 +46,8 @@ class ToneBackend:
             time.sleep(3600)
         time.sleep(float(self._options.get("load_s", 0)))
         slots, can_clone = int(self._options.get("slots", 2)), bool(self._options.get("clones"))
-        return Traits("tone", "1", self._rate, slots, {"en": 100}, priors=PRIORS, can_clone=can_clone)
+        voices = openai_voices() if can_clone else ()
+        return Traits("tone", "1", self._rate, slots, {"en": 100}, voices=voices, priors=PRIORS, can_clone=can_clone)
 
     def prepare(self, reference: Reference) -> Prepared:
         """A word in that voice: where it is made from a recording, a tone of the recording's own pitch."""

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import CloningNotSupported, InvalidValue, NotFound, Unavailable
+from core.errors import CloningNotSupported, InvalidValue, NotFound, Unavailable, VoiceNotRecorded
 from core.events import Silence
 from core.speech import SpeechRequest, Traits, Voice
 from harness.recording import recording
 from synthesis.speakers import Speakers
 from voices.collection import Change, Collection
-from voices.library import Library
+from voices.library import Library, openai_voices
 from voices.notes import Notes
 
-CLONING = Traits("tone", "1", 24_000, 2, {"en": 100}, voices=(Voice("af_heart", "Heart"),), can_clone=True)
+OWN = (Voice("af_heart", "Heart"), *openai_voices())
+CLONING = Traits("tone", "1", 24_000, 2, {"en": 100}, voices=OWN, can_clone=True)
 PLAIN = Traits("tone", "1", 24_000, 2, {"en": 100})
 
 
@@ -149,3 +150,39 @@ def test_names_are_put_together_once_a_reading(tmp_path):
         assert "anna" not in {voice.id for voice in speakers.all}
 
     Stage(tmp_path, CLONING).play(scene)
+
+
+BARE = Traits("tone", "1", 24_000, 2, {"en": 100}, can_clone=True)
+LISTENING = Traits("tone", "1", 24_000, 2, {"en": 100}, can_clone=True, needs_transcript=True, model="Tone")
+
+
+@pytest.mark.parametrize(
+    ("traits", "fields", "param"),
+    [
+        pytest.param(BARE, {"voice": "nova"}, "voice", id="a name that nobody has recorded"),
+        pytest.param(LISTENING, {"voice": "anna"}, "voice", id="a voice without its words"),
+        pytest.param(LISTENING, {"sample": recording()}, "transcript", id="an upload without its words"),
+    ],
+)
+def test_what_a_voice_lacks_is_said_before_anything_is_spoken(tmp_path, traits, fields, param):
+    write(tmp_path, "elite/anna.wav")
+
+    async def scene(speakers):
+        await speakers.wait()
+        with pytest.raises(VoiceNotRecorded) as raised:
+            await speakers.resolve(SpeechRequest("One.", **fields), traits)
+        assert raised.value.param == param
+
+    Stage(tmp_path, traits).play(scene)
+
+
+def test_only_a_registered_voice_may_be_kept_as_an_engine_hears_it(tmp_path):
+    write(tmp_path, "elite/anna.wav")
+
+    async def scene(speakers):
+        await speakers.wait()
+        _, anna = await speakers.resolve(SpeechRequest("One.", voice="anna"), BARE)
+        _, guest = await speakers.resolve(SpeechRequest("One.", sample=recording(), transcript="La la"), LISTENING)
+        assert (anna.is_kept, guest.is_kept, guest.transcript) == (True, False, "La la")
+
+    Stage(tmp_path, BARE).play(scene)
