@@ -122,6 +122,9 @@ class PoolSettings(_Group):
         Path("assets/state"),
         description="Folder of what the server learned of its own speed, and of voices as engines hear them.",
     )
+    quality_guard: bool = Field(
+        True, description="Look at what engines are known to get wrong, and let them try once more."
+    )
     hang_seconds: float = Field(
         20.0,
         gt=0,

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from scheduler.messages import CPU
@@ -21,12 +21,13 @@ class WorkerSpec:
     """What a child loads.
 
     options: the operator's settings of the backend; no secret, for `ps` shows it. latents: folder in which prepared
-    voices are shared; empty where there is none.
+    voices are shared; empty where there is none. is_guarded: whether the quality of what is said is looked at.
     """
 
     backend: str
     options: Mapping[str, Any]
     latents: str = ""
+    is_guarded: bool = False
 
 
 class Child(Protocol):
@@ -77,8 +78,7 @@ class ChildProcess:
 
 def plan_of(spec: WorkerSpec, device: str) -> dict[str, Any]:
     """What a worker is told to do; whatever the GPU, it sees no other one."""
-    named = CPU if device == CPU else "cuda:0"
-    return {"backend": spec.backend, "device": named, "options": dict(spec.options), "latents": spec.latents}
+    return {**asdict(spec), "device": CPU if device == CPU else "cuda:0"}
 
 
 def environment_of(device: str) -> dict[str, str]:

@@ -50,7 +50,8 @@ def work(wire: socket.socket, plan: Mapping[str, Any]) -> None:
         wire.sendall(pack_json(Kind.PHASE, "weights"))
         traits = backend.load(plan["device"])
         latents = Latents(Path(plan["latents"]), traits.revision) if plan["latents"] and traits.can_clone else None
-        engine = ThreadedEngine(backend, traits.slots, latents)
+        guard_rate = traits.sample_rate if plan["is_guarded"] and traits.is_sampled else None
+        engine = ThreadedEngine(backend, traits.slots, latents=latents, guard_rate=guard_rate)
         engines.append(engine)
         wire.sendall(pack_json(Kind.READY, asdict(traits)))
         while True:

@@ -77,7 +77,8 @@ async def open_synthesizer(
     clock = clock or SystemClock()
     backend = resolve(settings.pool.tts_backend)
     state = PROJECT / settings.pool.state_dir
-    spec = WorkerSpec(backend, settings.options(backend), latents=str(state / LATENTS))
+    latents, is_guarded = str(state / LATENTS), settings.pool.quality_guard
+    spec = WorkerSpec(backend, settings.options(backend), latents=latents, is_guarded=is_guarded)
     memory, device = open_memory(device_of(backend, settings.pool.tts_device))
     name = re.sub(r"\W+", "-", backend)
     notebook = Notebook(state / f"{name}.json", events)
