@@ -46,7 +46,14 @@ class Stopped:
     task: int
 
 
-Outcome: TypeAlias = Audio | Done | Failed | Stopped
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The device has failed, and with it everything in this process. reason: for the log."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Audio | Done | Failed | Stopped | Lost
 
 
 class Engine(Protocol):
@@ -69,6 +76,11 @@ class Engine(Protocol):
 
     def forget(self, key: str) -> None:
         """No task in this voice will come any more; those that are there keep it."""
+
+
+def is_device_fault(error: BaseException) -> bool:
+    """Whether a GPU has failed, after which no call on it succeeds: torch is not imported to ask, the name tells."""
+    return type(error).__name__ == "AcceleratorError"
 
 
 class Guard:
@@ -167,6 +179,8 @@ class ThreadedEngine:
             if guard and not stop.is_set and (fault := guard.fault):
                 return Failed(task.id, f"quality: {fault}")
         except Exception as error:  # the edge of the child: one task's failure must not end the others
+            if is_device_fault(error):
+                return Lost(place_of(error))
             return Stopped(task.id) if stop.is_set else Failed(task.id, place_of(error))
         return Stopped(task.id) if stop.is_set else Done(task.id)
 

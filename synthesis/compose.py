@@ -16,6 +16,7 @@ from core.events import Events
 from core.settings import PROJECT, CacheSettings, PoolSettings, Settings
 from pool.forks import Template
 from pool.memory import open_memory
+from pool.mps import Mps, is_installed
 from pool.notebook import Notebook
 from pool.pool import Pool
 from pool.process import WorkerSpec
@@ -42,8 +43,16 @@ def _limits(settings: PoolSettings) -> Limits:
     return Limits(settings.max_queue_length, settings.max_queue_seconds, settings.deadline_seconds)
 
 
-def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
+def _mps(settings: PoolSettings, backend: str, device: str) -> Mps | None:
+    """A daemon of MPS where it is asked for and of use. Blocks; raises SettingsError where it does not start."""
+    if settings.gpu_mps == "off" or device == CPU or not is_heavy(backend):
+        return None
+    return Mps() if settings.gpu_mps == "on" or is_installed() else None
+
+
+def _cold_pool(settings: PoolSettings, device: str, *, shares_fate: bool) -> ColdPool:
     return ColdPool(
+        shares_fate=shares_fate,
         size=settings.cold_pool_size,
         idle_s=settings.cold_worker_idle_timeout,
         stagger_s=settings.cold_worker_idle_stagger,
@@ -77,16 +86,22 @@ async def open_synthesizer(
     clock = clock or SystemClock()
     backend = resolve(settings.pool.tts_backend)
     state = PROJECT / settings.pool.state_dir
-    latents, is_guarded = str(state / LATENTS), settings.pool.quality_guard
-    spec = WorkerSpec(backend, settings.options(backend), latents=latents, is_guarded=is_guarded)
     memory, device = open_memory(device_of(backend, settings.pool.tts_device))
-    name = re.sub(r"\W+", "-", backend)
+    mps = await asyncio.to_thread(_mps, settings.pool, backend, device)
+    spec = WorkerSpec(
+        backend,
+        settings.options(backend),
+        latents=str(state / LATENTS),
+        is_guarded=settings.pool.quality_guard,
+        environment=mps.environment if mps else {},
+    )
+    name = re.sub(r"\W+", "-", backend) + ("-mps" if mps else "")  # it is another speed
     notebook = Notebook(state / f"{name}.json", events)
     limits = _limits(settings.pool)
     scheduler = Scheduler(
         lead_s=settings.pool.stream_lead_s,
         limits=limits,
-        cold=_cold_pool(settings.pool, device),
+        cold=_cold_pool(settings.pool, device, shares_fate=mps is not None),
         device=device,
         patience=Patience(task_s=settings.pool.hang_seconds),
         learned=notebook.read(),
@@ -126,3 +141,5 @@ async def open_synthesizer(
             await speakers.close()
             await asyncio.wait(chores)
             notebook.write(scheduler.learned)
+            if mps:
+                await asyncio.to_thread(mps.close)
