@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import httpx
@@ -36,27 +35,11 @@ TEXT = (
 UTTERANCES = len(plan(TEXT, language="en", limit=250, first=40))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One measurement."""
-
-    commit: str
-    gpu: str
-    torch: str
-    subject: str
-    workers: int
-    mps: bool
-    precision: str
-    concurrency: int
-    format: str
-    requests: int
-    failed: int
-    first_audio_p50_s: float | None
-    audio_s_per_s: float | None
-    wall_s: float | None
-    memory_gb: float | None
-    exec_start_s: float | None = None
-    forked_start_s: float | None = None
+FIELDS = (
+    "commit", "gpu", "torch", "subject", "workers", "mps", "precision", "concurrency", "format", "requests", "failed",
+    "first_audio_p50_s", "audio_s_per_s", "wall_s", "memory_gb", "exec_start_s", "forked_start_s",
+)  # fmt: skip
+"""Of each line; null where one does not apply."""
 
 
 def main() -> None:
@@ -71,18 +54,23 @@ def main() -> None:
     for run in arguments.runs:
         row = cold_start(arguments.model) if run == "cold-start" else measure(arguments.model, *run.split(":"))
         with arguments.out.open("a") as out:
-            out.write(json.dumps(asdict(row)) + "\n")
-        print(json.dumps(asdict(row)), flush=True)
+            out.write(json.dumps(row) + "\n")
+        print(json.dumps(row), flush=True)
 
 
-def cold_start(model: Path) -> Row:
+def row_of(**figures: object) -> dict[str, object]:
+    """A line with all fields."""
+    return {**dict.fromkeys(FIELDS), **machine(), "subject": "server", **figures}
+
+
+def cold_start(model: Path) -> dict[str, object]:
     """A worker from its spawn to its first sound, with and without the template."""
     seconds = cold_starts_s(3, model)
     by_exec, forked = (round(statistics.median(seconds[way]), 2) for way in ("exec", "fork"))
-    return Row(*machine(), "server", 1, False, "fp32", 1, "-", 3, 0, None, None, None, None, by_exec, forked)
+    return row_of(workers=1, mps=False, precision="fp32", exec_start_s=by_exec, forked_start_s=forked)
 
 
-def measure(model: Path, cold: str, mps: str, precision: str, requests: str) -> Row:
+def measure(model: Path, cold: str, mps: str, precision: str, requests: str) -> dict[str, object]:
     """All requests at once, once all workers are there."""
     settings = {
         "TTS_BACKEND": "coqui",
@@ -107,9 +95,7 @@ def measure(model: Path, cold: str, mps: str, precision: str, requests: str) -> 
         memory = used_gb()
         (folder / "health.json").write_text(json.dumps(server.health()))
     good = [answer for answer in answers if answer is not None]
-    return Row(
-        *machine(),
-        subject="server",
+    return row_of(
         workers=int(cold) + 1,
         mps=mps == "on",
         precision=precision,
@@ -167,13 +153,13 @@ async def ask(url: str, count: int) -> list[tuple[float, float] | None]:
         return await asyncio.gather(*(one() for _ in range(count)))
 
 
-def machine() -> tuple[str, str, str]:
+def machine() -> dict[str, str]:
     """Commit, GPU and torch."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout or os.environ.get("COMMIT", "")
     pynvml.nvmlInit()
     gpu = pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(0))
-    return commit.strip(), str(gpu), str(torch.__version__)
+    return {"commit": commit.strip(), "gpu": str(gpu), "torch": str(torch.__version__)}
 
 
 def used_gb() -> float:
