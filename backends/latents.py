@@ -28,7 +28,7 @@ class Latents:
     """The files of one revision of one model."""
 
     def __init__(self, root: Path, revision: str) -> None:
-        """root: the folder of all revisions. revision: as `Traits.revision` says."""
+        """root: the folder of all revisions. revision: of model and code, which other files would not fit."""
         self._root = root
         self._folder = root / hashlib.sha256(revision.encode()).hexdigest()[:16]
 

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from backends.base import Stop
+from core.events import Silence
 from core.settings import load_settings
 from core.speech import Reference, Task, Utterance
 from pool.forks import Template
@@ -41,7 +42,7 @@ def cold_starts_s(runs: int, model: Path) -> dict[str, list[float]]:
     settings = load_settings(tts_model=str(model))
     spec = WorkerSpec("coqui", settings.options("coqui"))
     device = open_memory(settings.pool.tts_device)[1]
-    template = Template("coqui")
+    template = Template("coqui", Silence())
     template.open()
     seconds: dict[str, list[float]] = {"exec": [], "fork": []}
     try:

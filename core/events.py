@@ -21,6 +21,9 @@ class Events(Protocol):
     def task_failed(self, worker: int, *, reason: str) -> None:
         """An utterance raised in its worker; `reason` is the kind and place of the exception."""
 
+    def template_refused(self, *, reason: str) -> None:
+        """Workers are started by exec from now on, which takes seconds longer."""
+
     def memory_unknown(self, *, reason: str) -> None:
         """Memory cannot be read, so that no cold worker is started; `reason` is the kind and place of the exception."""
 
@@ -71,6 +74,9 @@ class Silence:
         """Ignored."""
 
     def task_failed(self, worker: int, *, reason: str) -> None:
+        """Ignored."""
+
+    def template_refused(self, *, reason: str) -> None:
         """Ignored."""
 
     def memory_unknown(self, *, reason: str) -> None:

@@ -1,14 +1,18 @@
 """The parent's end of the process that forks workers (`pool.template`)."""
 
 import json
+import os
 import socket
 import subprocess
 import threading
+import time
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import psutil
 
+from core.events import Events
 from pool.process import CLOSE_TIMEOUT_S, WorkerSpec, ending, environment_of, join, plan_of, socket_pair, start
 
 MAX_MESSAGE_BYTES = 2**16
@@ -17,8 +21,8 @@ MAX_MESSAGE_BYTES = 2**16
 SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """Numeric libraries start threads as soon as they are imported; a worker asks for its own number when it loads."""
 
-REPLY_TIMEOUT_S = 1.0
-"""For a fork, which takes a hundredth of it; a template that does not answer is given up."""
+REPLY_TIMEOUT_S = 0.2
+"""For a fork, which takes a tenth of it and holds the event loop; a template that is later forks nothing more."""
 
 POLL_S = 0.01
 """Between two looks at whether a forked worker has ended; it is nobody's child here that could be waited for."""
@@ -27,35 +31,38 @@ POLL_S = 0.01
 class Template:
     """Forks workers of one backend, once it has imported its libraries. Where it cannot, they are started by exec."""
 
-    def __init__(self, backend: str) -> None:
+    def __init__(self, backend: str, events: Events) -> None:
         """Starts nothing; `open` does."""
         self._backend = backend
+        self._events = events
         self._popen: subprocess.Popen[bytes] | None = None
         self._wire: socket.socket | None = None
         self._is_ready = False
         self._talking = threading.Lock()
+        self._numbers = count(1)
         self.refusal = ""
 
     def open(self) -> None:
         """Start importing, in the background. Call from the main thread. Does nothing where it has been called."""
         if self._popen is not None or self.refusal:
             return
-        wire, theirs = socket_pair(socket.SOCK_SEQPACKET)
         try:
-            self._popen = start("pool.template", theirs, self._backend, environment=SINGLE_THREADED)
+            self._wire, theirs = socket_pair(socket.SOCK_SEQPACKET)
+            arguments = self._backend, str(os.getpid())
+            self._popen = start("pool.template", theirs, *arguments, environment=SINGLE_THREADED)
         except OSError as error:
-            wire.close()
-            self.refusal = f"it cannot be started: {error.strerror}"
-            return
-        self._wire = wire
+            self._give_up(f"it cannot be started: {error.strerror}")
 
     def fork(self, spec: WorkerSpec, device: str) -> "ForkedProcess | None":
         """A worker; None where it is to be started by exec. Takes some milliseconds."""
         if not self._can_fork():
             return None
-        ours, theirs = socket_pair()
-        reply = self._ask({"plan": plan_of(spec, device), "environment": environment_of(spec, device)}, theirs)
-        theirs.close()
+        try:
+            ours, theirs = socket_pair()
+        except OSError:
+            return None
+        with theirs:
+            reply = self._ask({"plan": plan_of(spec, device), "environment": environment_of(spec, device)}, theirs)
         if "pid" not in reply:
             self._give_up(str(reply.get("refused", "it does not answer")))
             ours.close()
@@ -64,20 +71,28 @@ class Template:
 
     def reap(self, pid: int) -> str:
         """How a worker that has ended did so. Blocks for a moment."""
-        reply = self._ask({"reap": pid})
-        return ending(reply["code"]) if "code" in reply else "its template is gone"
+        for _ in range(round(CLOSE_TIMEOUT_S / POLL_S)):
+            reply = self._ask({"reap": pid})
+            if reply.get("code") is not None:
+                return ending(reply["code"])
+            if not reply and self._wire is None:
+                break
+            time.sleep(POLL_S)
+        return "nobody knows how"
 
     def close(self) -> None:
         """End it; its workers must have ended. Blocks."""
-        if self._wire:
-            self._wire.close()
-            self._wire = None
+        with self._talking:
+            if self._wire:
+                self._wire.close()
+                self._wire = None
         if self._popen:
             join(self._popen, CLOSE_TIMEOUT_S)
 
     def _can_fork(self) -> bool:
-        if not self._is_ready and self._wire:
+        if not self._is_ready and self._wire and not self.refusal:
             with suppress(BlockingIOError):
+                self._wire.settimeout(0)
                 reply = self._heard(self._wire)
                 self._is_ready = "ready" in reply
                 if not self._is_ready:
@@ -85,28 +100,38 @@ class Template:
         return self._is_ready and not self.refusal
 
     def _give_up(self, reason: str) -> None:
-        """Fork nothing more; what it has forked lives on, and is reaped by it."""
-        self.refusal = reason
+        """Fork nothing more. What it has forked lives on, and is reaped by it."""
+        if not self.refusal:
+            self.refusal = reason
+            self._events.template_refused(reason=reason)
 
     def _ask(self, message: dict[str, Any], *descriptors: socket.socket) -> dict[str, Any]:
-        """Its reply; empty where there is none."""
-        with self._talking:
+        """Its reply; empty where there is none in time."""
+        if not self._talking.acquire(timeout=REPLY_TIMEOUT_S):
+            return {}
+        try:
             if self._wire is None:
                 return {}
+            number = next(self._numbers)
+            said = json.dumps({**message, "number": number}).encode()
             self._wire.settimeout(REPLY_TIMEOUT_S)
-            try:
-                socket.send_fds(self._wire, [json.dumps(message).encode()], [each.fileno() for each in descriptors])
-                return self._heard(self._wire)
-            except OSError:  # it is gone, or late: then the reply would be taken for that of the next question
-                self._wire.close()
-                self._wire = None
-                self._give_up("it does not answer")
-                return {}
+            socket.send_fds(self._wire, [said], [each.fileno() for each in descriptors])
+            reply = self._heard(self._wire)
+            while reply and reply.get("number") != number:  # of a question that nobody waits for any more
+                reply = self._heard(self._wire)
+            return reply
+        except OSError:
+            return {}
+        finally:
+            self._talking.release()
 
-    @staticmethod
-    def _heard(wire: socket.socket) -> dict[str, Any]:
+    def _heard(self, wire: socket.socket) -> dict[str, Any]:
         data = wire.recv(MAX_MESSAGE_BYTES)
-        return json.loads(data) if data else {}
+        if data:
+            return dict(json.loads(data))
+        wire.close()  # it is gone
+        self._wire = None
+        return {}
 
 
 class ForkedProcess:
@@ -143,5 +168,5 @@ class ForkedProcess:
                     return True
             except psutil.NoSuchProcess:
                 return True
-            threading.Event().wait(POLL_S)
+            time.sleep(POLL_S)
         return False

@@ -37,7 +37,7 @@ class Mps:
         """Blocks until workers can be started. Raises SettingsError where it does not come to that."""
         self._wire, theirs = socket.socketpair()
         self._wire.settimeout(READY_S)
-        self._popen = start("pool.mps", theirs, "", environment={})
+        self._popen = start("pool.mps", theirs, environment={})
         try:
             folder = self._wire.recv(4096).decode()
         except TimeoutError:

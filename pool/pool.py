@@ -345,7 +345,7 @@ class Pool:
         now = self._read_memory_at = self._clock.now()  # it holds more now than when it was last looked at
         seconds = now - link.started
         self._events.worker_ready(link.worker, seconds=seconds, slots=traits.slots)
-        if self._template:
+        if self._template and self.view().cold.cap:
             self._template.open()  # not earlier: it would take the cores from the one that everybody waits for
         self._signal()
 

@@ -12,6 +12,9 @@ from typing import Any, Protocol
 
 from scheduler.messages import CPU
 
+THREADS = "OMP_NUM_THREADS"
+"""How many threads a numeric library may use; empty for as many as there are cores."""
+
 CLOSE_TIMEOUT_S = 2.0
 """How long a child may take to end at shutdown before it is killed."""
 
@@ -80,14 +83,16 @@ class ChildProcess:
 
 def plan_of(spec: WorkerSpec, device: str) -> dict[str, Any]:
     """What a worker is told to do; whatever the GPU, it sees no other one."""
-    plan = {**asdict(spec), "device": CPU if device == CPU else "cuda:0"}
+    plan = {**asdict(spec), "device": CPU if device == CPU else "cuda:0", "parent": os.getpid()}
     del plan["environment"]
     return plan
 
 
 def environment_of(spec: WorkerSpec, device: str) -> dict[str, str]:
     """What a worker's environment has besides the server's own."""
-    return {} if device == CPU else {**spec.environment, "CUDA_VISIBLE_DEVICES": device}
+    # A template has one thread, and says so in its own environment; its workers get what the operator said.
+    threads = {THREADS: os.environ.get(THREADS, "")}
+    return threads if device == CPU else {**threads, **spec.environment, "CUDA_VISIBLE_DEVICES": device}
 
 
 def socket_pair(kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.socket]:
@@ -98,14 +103,14 @@ def socket_pair(kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.s
 
 
 def start(
-    module: str, theirs: socket.socket, argument: str, *, environment: Mapping[str, str]
+    module: str, theirs: socket.socket, *arguments: str, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     """Start a module of ours by exec, with its end of a socket, which is closed here. Raises OSError."""
     try:
         # -P: without it, a folder named pool/ in the working directory would be run instead.
         # Standard output goes to standard error: what a library prints must not end in somebody's audio.
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(theirs.fileno()), argument],
+            [sys.executable, "-P", "-m", module, str(theirs.fileno()), *arguments],
             pass_fds=[theirs.fileno()],
             env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,

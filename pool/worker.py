@@ -25,6 +25,7 @@ from backends.base import BackendError
 from backends.latents import Latents
 from backends.registry import create
 from core.errors import place_of
+from core.files import version_of
 from pool.engine import Audio, Done, Engine, Failed, Lost, Outcome, Stopped, ThreadedEngine, is_device_fault
 from pool.protocol import Frame, FrameReader, Kind, pack_audio, pack_json, unpack_task, unpack_voice
 
@@ -41,7 +42,7 @@ def main() -> None:
 
 def work(wire: socket.socket, plan: Mapping[str, Any]) -> None:
     """Load the backend that the plan names, then speak until the parent is gone."""
-    die_with_parent()
+    die_with_parent(plan["parent"])
     engines: list[Engine] = []
     threading.Thread(target=read, args=(wire, engines), name="reader", daemon=True).start()
     try:
@@ -49,7 +50,10 @@ def work(wire: socket.socket, plan: Mapping[str, Any]) -> None:
         backend = create(plan["backend"], plan["options"])
         wire.sendall(pack_json(Kind.PHASE, "weights"))
         traits = backend.load(plan["device"])
-        latents = Latents(Path(plan["latents"]), traits.revision) if plan["latents"] and traits.can_clone else None
+        latents = None
+        if plan["latents"] and traits.can_clone:
+            code = version_of([Path(sys.modules[type(backend).__module__].__file__ or "").parent])
+            latents = Latents(Path(plan["latents"]), f"{traits.revision} {code}")
         guard_rate = traits.sample_rate if plan["is_guarded"] and traits.is_sampled else None
         engine = ThreadedEngine(backend, traits.slots, latents=latents, guard_rate=guard_rate)
         engines.append(engine)
@@ -81,12 +85,17 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     return False
 
 
-def die_with_parent() -> None:
-    """End with the parent, however it ends. Interrupts are the parent's: a Ctrl-C reaches the whole group."""
+def die_with_parent(parent: int) -> None:
+    """End with the parent, however it ends. Interrupts are the parent's: a Ctrl-C reaches the whole group.
+
+    parent: its process id; where it is another one by now, this process came too late.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
 
 
 def read(wire: socket.socket, engines: list[Engine]) -> None:

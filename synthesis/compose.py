@@ -106,7 +106,7 @@ async def open_synthesizer(
         patience=Patience(task_s=settings.pool.hang_seconds),
         learned=notebook.read(),
     )
-    template = Template(backend) if is_heavy(backend) and settings.pool.cold_pool_size != 0 else None
+    template = Template(backend, events) if is_heavy(backend) and settings.pool.cold_pool_size != 0 else None
     pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory, template=template)
     with (
         ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads,

@@ -5,7 +5,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 
 from audio.formats import CONTAINERS, default_rate
-from cache.key import key_of, version_of
+from cache.key import key_of
+from core.files import version_of
 from core.settings import PROJECT
 from core.speech import Params, Reference, SpeechRequest, Traits
 

@@ -70,6 +70,10 @@ class LogEvents:
         """An utterance raised in its worker."""
         _write(logging.WARNING, "utterance failed", worker=worker, reason=reason)
 
+    def template_refused(self, *, reason: str) -> None:
+        """Workers cannot be forked."""
+        _write(logging.WARNING, "template refused", reason=reason)
+
     def memory_unknown(self, *, reason: str) -> None:
         """Memory cannot be read."""
         _write(logging.WARNING, "memory unknown", reason=reason)

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from audio.join import silence
-from backends.base import Prepared, Stop
+from backends.base import BackendError, Prepared, Stop
 from backends.coqui import checkpoint, languages
 from backends.coqui.precision import DTYPES, convert
 from backends.coqui.vocoder import StreamingVocoder
-from core.cgroups import usable_cores
+from backends.devices import open_device
 from core.settings import PROJECT
 from core.speech import REFERENCE_RATE, Params, Priors, Reference, Samples, Task, Traits, Voice
 
@@ -24,6 +24,9 @@ FIRST_TOKENS = 10
 
 PIECE_TOKENS = 30
 """Audio tokens, of 0.046 s each, before each later piece."""
+
+COLDEST = 0.01
+"""Below this temperature the likeliest token is taken: probabilities would be no numbers any more."""
 
 REFERENCE_S = 30
 """Seconds of a recording that are listened to."""
@@ -60,8 +63,7 @@ class CoquiBackend:
         precision = str(self._options["coqui_precision"])
         logging.getLogger("transformers").setLevel(logging.ERROR)  # its advice is for those who train
         logging.getLogger("TTS").setLevel(logging.ERROR)  # its warnings hold the text
-        # Cold workers come from a process that was started with one thread; on a GPU there is nothing for more to do.
-        torch.set_num_threads(usable_cores() if device == "cpu" else 1)
+        open_device(device)
         self._model = checkpoint.open_model(folder).to(device)
         self._dtype = DTYPES[precision]
         if self._dtype != torch.float32:
@@ -150,9 +152,12 @@ class CoquiBackend:
             return_dict_in_generate=True,
             **self._sampling(params),
         )
+        token = None
         with closing(steps):
-            for _, latent in steps:
+            for token, latent in steps:  # noqa: B007
                 yield latent
+        if token is None or int(token) != gpt.stop_audio_token:
+            raise BackendError("The model came to its limit before it came to the end of the text.")
 
     def _sampling(self, params: Params) -> dict[str, Any]:
         """The library's names for what a request asks for; what it leaves open is the operator's choice."""
@@ -162,10 +167,11 @@ class CoquiBackend:
             return float(self._options[f"default_{name}"] if asked is None else asked)
 
         temperature = chosen("temperature")
+        is_greedy = temperature < COLDEST
         return {
             "do_sample": True,
-            "temperature": temperature or 1.0,
-            "top_k": int(chosen("top_k")) if temperature else 1,  # greedy
+            "temperature": 1.0 if is_greedy else temperature,
+            "top_k": 1 if is_greedy else int(chosen("top_k")),
             "top_p": chosen("top_p"),
             "repetition_penalty": chosen("repetition_penalty"),
             "length_penalty": chosen("length_penalty"),

@@ -47,12 +47,14 @@ def find(model: str, home: Path) -> Path:
 
 
 def revision(folder: Path) -> str:
-    """What tells this checkpoint from another one: its settings, its vocabulary, and the file of its weights."""
+    """What tells this checkpoint from another one: settings, vocabulary, and the files of its weights and voices."""
     digest = hashlib.sha256()
     for file in ("config.json", "vocab.json"):
         digest.update((folder / file).read_bytes())
-    stat = (folder / "model.pth").stat()
-    digest.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
+    for file in ("model.pth", SPEAKERS):
+        if (folder / file).is_file():
+            stat = (folder / file).stat()
+            digest.update(f"{file} {stat.st_size} {stat.st_mtime_ns}".encode())
     return digest.hexdigest()[:16]
 
 

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.util import find_spec
 
-from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
+from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer, multilingual_cleaners
 
 CHARS: Mapping[str, int] = {
     "ar": 166, "cs": 186, "de": 253, "en": 250, "es": 239, "fr": 273, "hi": 150, "hu": 224, "it": 213, "ja": 71,
@@ -15,7 +16,7 @@ CHARS: Mapping[str, int] = {
 PACKAGES: Mapping[str, tuple[str, ...]] = {"zh": ("pypinyin",), "ja": ("cutlet", "fugashi", "unidic_lite")}
 """What spells a language, where the library does not by itself."""
 
-_SPECIAL = str.maketrans("[]{}<>", "      ")
+_SPECIAL = str.maketrans(dict.fromkeys("[]{}<>［］【】﹇﹈〔〕｛｝＜＞", " "))
 """The vocabulary's own words stand in square brackets: nobody's text may hold one."""
 
 _PAUSE = re.compile(r"[,;:.!?…،。！？，；：、]+\s*|\s+")
@@ -31,14 +32,25 @@ def spoken() -> tuple[dict[str, int], dict[str, str]]:
     return {language: limit for language, limit in CHARS.items() if language not in missing}, missing
 
 
+@cache
+def _commands(tokenizer: VoiceBpeTokenizer) -> frozenset[int]:
+    """The vocabulary's words that tell the model something, and are not spoken."""
+    added = tokenizer.tokenizer.get_added_tokens_decoder()
+    return frozenset(token for token, word in added.items() if str(word.content) not in ("[SPACE]", "[UNK]"))
+
+
 def tokens(tokenizer: VoiceBpeTokenizer, text: str, language: str, limit: int) -> Iterator[list[int]]:
     """Token numbers of a text, in pieces of at most `limit`: text is cut at a pause, else anywhere, never lost."""
     plain = text.translate(_SPECIAL).strip().lower()
     if not plain:
         return
-    found = tokenizer.encode(plain, lang=language)
-    if len(found) <= limit or len(plain) == 1:
-        yield found[:limit]
+    first, *found = tokenizer.encode(plain, lang=language)
+    found = [token for token in found if token not in _commands(tokenizer)]
+    # The library writes numbers out in words: what is spoken may be far longer than what was written.
+    has_numbers = language != "ja" and any(char.isdigit() for char in plain)
+    spoken_chars = len(multilingual_cleaners(plain, language)) if has_numbers else 0
+    if (len(found) < limit and spoken_chars <= CHARS[language]) or len(plain) == 1:
+        yield [first, *found][:limit]
         return
     middle = len(plain) // 2
     ends = [pause.end() for pause in _PAUSE.finditer(plain) if 0 < pause.end() < len(plain)]

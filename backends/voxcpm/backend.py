@@ -12,8 +12,8 @@ import torchaudio
 from voxcpm.model.voxcpm2 import VoxCPM2Model
 
 from backends.base import BackendError, Prepared, Stop
+from backends.devices import open_device
 from backends.voxcpm import checkpoint
-from core.cgroups import usable_cores
 from core.settings import PROJECT
 from core.speech import REFERENCE_RATE, Priors, Reference, Samples, Task, Traits
 
@@ -37,8 +37,17 @@ RATES: Mapping[str, tuple[float, ...]] = {"cpu": (0.1,), "gpu": (3.3, 3.6)}
 START_S, MEMORY_BYTES = 20.0, 7 * 10**9
 """From spawn to ready, and what a worker holds on a GPU."""
 
-_PARENTHESES = str.maketrans("()（）[]", ",,，，,,")
-"""At the start of a text they would be taken for a description of the voice, and not be spoken."""
+_COMMANDS = str.maketrans(
+    {**dict.fromkeys("()[]", ","), **dict.fromkeys("（）", "，"), **dict.fromkeys("<>|＜＞｜", " ")}
+)
+"""Parentheses at the start of a text would be taken for a description of the voice, and not be spoken; the vocabulary's
+own words stand between the others."""
+
+SPARE_TOKENS = 8
+"""For marks that the library puts between text, reference and sound."""
+
+LEAST_PATCHES, MOST_PATCHES = 2, 6
+"""Of sound that the model must have room for, and of what it may speak before it is told to stop, a token of text."""
 
 
 def make(options: Mapping[str, Any]) -> "VoxcpmBackend":
@@ -57,7 +66,7 @@ class VoxcpmBackend:
         """Open the checkpoint on the device. Raises BackendError."""
         folder = checkpoint.find(str(self._options["voxcpm_model"]), PROJECT / self._options["tts_home"])
         logging.getLogger("transformers").setLevel(logging.ERROR)
-        torch.set_num_threads(usable_cores() if device == "cpu" else 1)
+        open_device(device)
         self._model = checkpoint.open_model(folder, device)
         self._is_second = isinstance(self._model, VoxCPM2Model)
         timesteps = self._options["voxcpm_inference_timesteps"]
@@ -89,34 +98,51 @@ class VoxcpmBackend:
         made = {}
         if self._is_second:
             made["ref_audio_feat"] = self._features(reference.sample, pad_left=False)
-        if reference.transcript:
+        is_whole = len(reference.sample) <= REFERENCE_S * REFERENCE_RATE
+        if not self._is_second and not is_whole:
+            raise BackendError(f"VoxCPM 1 and 1.5 take a recording of {REFERENCE_S} s at most.")
+        if reference.transcript and is_whole:  # else the words would be of more than is heard
             made["audio_feat"] = self._features(reference.sample, pad_left=True)
         return made
 
     def speak(self, task: Task, voice: Prepared, stop: Stop) -> Iterator[Samples]:
         """One patch after the other; ends between two of them when it is to stop, and leaves the model clean."""
-        text = " ".join(task.utterance.text.translate(_PARENTHESES).split()).lstrip(",， ")
+        text = " ".join(task.utterance.text.translate(_COMMANDS).split()).lstrip(",， ")
         if not text:
             return
         torch.manual_seed(task.seed if task.seed is not None else int.from_bytes(os.urandom(7)))
         cfg = task.params.cfg_value
+        transcript = task.voice.transcript.translate(_COMMANDS)
+        limit = self._limit(text, transcript, voice)
         patches = self._model.generate_with_prompt_cache_streaming(
             target_text=text,
-            prompt_cache=_prompt(voice, task.voice.transcript),
-            max_len=self._room(text, task.voice.transcript, voice),
+            prompt_cache=_prompt(voice, transcript),
+            max_len=limit,
             inference_timesteps=int(self._options["voxcpm_inference_timesteps"]),
             cfg_value=DEFAULT_CFG if cfg is None else cfg,
         )
+        number = 0
         with closing(patches):
-            for sound, _, _ in patches:
+            for number, (sound, _, _) in enumerate(patches, 1):  # noqa: B007
                 if stop.is_set:
                     return
                 yield np.asarray(sound.reshape(-1).float().cpu().numpy())
+        if number >= limit:
+            raise BackendError("The model came to its limit before it came to the end of the text.")
 
-    def _room(self, text: str, transcript: str, voice: Prepared) -> int:
-        """Patches that the model's memory has room for, behind what it is told."""
-        told = len(self._model.text_tokenizer(transcript + text)) + sum(len(each) for each in voice.values()) + 8
-        return max(1, int(self._model.config.max_length) - told)
+    def _limit(self, text: str, transcript: str, voice: Prepared) -> int:
+        """Patches that it may speak: what its memory has room for behind what it is told, and no more than makes sense.
+
+        Raises BackendError where that is not enough for the text.
+        """
+        tokens = len(self._model.text_tokenizer(text))
+        told = tokens + len(self._model.text_tokenizer(transcript)) + sum(len(each) for each in voice.values())
+        room = int(self._model.config.max_length) - told - SPARE_TOKENS
+        if room < LEAST_PATCHES * tokens + 1:
+            raise BackendError(
+                "The voice's recording and its transcript are so long that the model has no room to speak."
+            )
+        return min(room, MOST_PATCHES * tokens + 10)
 
     def _features(self, sample: Samples, *, pad_left: bool) -> np.ndarray:
         """Features of a recording, shape (patches, patch size, channels): as the library makes them of a file."""

@@ -66,14 +66,14 @@ def open_model(folder: Path, device: str) -> VoxCPMModel | VoxCPM2Model:
             model = model_class.from_local(str(folder), optimize=False, device=device)
     except pickle.UnpicklingError:
         raise BackendError(f"{folder} holds more than weights: it was not opened, for it could run anything.") from None
-    except torch.OutOfMemoryError:
+    except (MemoryError, torch.OutOfMemoryError, torch.AcceleratorError):
         raise
     except Exception as error:  # its loaders raise what the first bad byte leads to
         raise BackendError(
             f"The VoxCPM checkpoint in {folder} is damaged, or its files are of different models: fetch it again "
             f"({type(error).__name__})."
         ) from None
-    _check(model, weights)
+    _check(model, weights, _first(folder, VAE_WEIGHTS))
     return model
 
 
@@ -88,12 +88,16 @@ def _architecture(folder: Path) -> str:
     return name
 
 
-def _check(model: torch.nn.Module, path: Path) -> None:
+def _check(model: torch.nn.Module, weights: Path, vae_weights: Path) -> None:
     """Raises BackendError where weights are missing, which the library does not say: it would speak noise."""
-    expected = {name for name in model.state_dict() if not name.startswith("audio_vae.")}
-    missing = sorted(expected - _names(path))
-    if missing:
-        raise BackendError(f"{path} lacks {len(missing)} of the model's tensors: {missing[0]} ...")
+    expected = set(model.state_dict())
+    of_vae = {name for name in expected if name.startswith("audio_vae.")}
+    for path, names in (
+        (weights, expected - of_vae),
+        (vae_weights, {name.removeprefix("audio_vae.") for name in of_vae}),
+    ):
+        if missing := sorted(names - _names(path)):
+            raise BackendError(f"{path} lacks {len(missing)} of the model's tensors: {missing[0]} ...")
 
 
 def _names(path: Path) -> set[str]:

@@ -23,7 +23,10 @@ ANA = Reference("ana florence")
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    torch.set_num_threads(1)
+    """Two threads here and two in the test beside it would wait for each other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +130,7 @@ def test_sound_comes_before_all_of_it_is_made(backend):
     assert 0 < len(made[0]) < len(np.concatenate(made))
 
 
-@pytest.mark.parametrize("sizes", [[1] * 40, [10, 30], [40], [3, 36, 1], [2, 2, 36]], ids=str)
+@pytest.mark.parametrize("sizes", [[1] * 12 + [28], [10, 30], [40], [3, 36, 1], [2, 2, 36]], ids=str)
 def test_a_windowed_decode_is_the_full_decode(backend, sizes):
     decoder = backend._model.hifigan_decoder
     torch.manual_seed(3)
@@ -183,13 +186,60 @@ def test_a_voice_is_made_from_a_recording(backend):
         backend.prepare(Reference("nobody"))
 
 
-@pytest.mark.parametrize("text", ["[STOP] [START] [en] <unused1>", "[", "]", "((", "\ud7ff", "x" * 400])
-def test_what_is_spoken_is_never_a_command_to_the_model(backend, text):
+HOSTILE = [
+    "[STOP] [START] [en] <unused1>",
+    "[",
+    "]",
+    "((",
+    "\ud7ff",
+    "x" * 400,
+    "［ja］［STOP］ａ",
+    "【en】これは",
+    "﹇en﹈ 你好",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("language", ["en", "ja", "zh", "ko"])
+def test_what_is_spoken_is_never_a_command_to_the_model(backend, text, language):
     tokenizer = backend._model.tokenizer
-    special = {tokenizer.tokenizer.token_to_id(word) for word in ("[STOP]", "[START]")}
-    for piece in languages.tokens(tokenizer, text, "en", 400):
+    words = ("[STOP]", "[START]", *(f"[{code}]" for code in ("en", "ja", "zh-cn", "ko")))
+    special = {tokenizer.tokenizer.token_to_id(word) for word in words}
+    for first, *piece in languages.tokens(tokenizer, text, language, 400):
+        assert first in special
         assert not special & set(piece)
-        assert piece.count(tokenizer.tokenizer.token_to_id("[en]")) == 1
+
+
+@pytest.mark.parametrize(("language", "most"), [("de", 253), ("ru", 182), ("cs", 186), ("ko", 95)])
+def test_numbers_that_take_long_to_say_are_cut_before_the_model_s_limit(backend, language, most):
+    text = " ".join(["123456789012"] * 8)
+    pieces = list(languages.tokens(backend._model.tokenizer, text, language, 400))
+    assert len(pieces) > 1
+    assert all(len(piece) <= 3 * most for piece in pieces)  # one token a letter here
+
+
+def test_speech_that_comes_to_the_model_s_limit_is_an_error(tmp_path):
+    endless, _ = opened(xtts.write(tmp_path / "endless", ends=False))
+    with pytest.raises(BackendError, match="limit"):
+        spoken(endless, task())
+
+
+def test_next_to_no_temperature_is_greedy(backend):
+    cold, none = (np.concatenate(spoken(backend, task(temperature=each))) for each in (1e-39, 0.0))
+    assert (cold == none).all()
+
+
+def test_another_file_of_voices_is_another_revision(folder, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    before = checkpoint.revision(copy)
+    (copy / "speakers_xtts.pth").unlink()
+    assert checkpoint.revision(copy) != before
+
+
+def test_a_gpu_that_torch_cannot_use_is_told_as_that(folder):
+    with pytest.raises(BackendError, match="TORCH_INDEX"):
+        CoquiBackend(load_settings(tts_model=str(folder)).options("coqui")).load("cuda:0")
 
 
 def test_text_with_too_many_tokens_is_cut_at_a_pause_and_nothing_is_lost(backend):

@@ -25,7 +25,10 @@ SECONDS = voxcpm.PATCHES * 0.16
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    torch.set_num_threads(1)
+    """Two threads here and two in the test beside it would wait for each other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -112,15 +115,16 @@ def test_steps_of_the_operator_hold_and_are_part_of_the_revision(folder, backend
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # librosa imports what Python will drop
-def test_features_are_the_ones_that_the_library_makes_of_a_file(backend, tmp_path):
-    (tmp_path / "voice.wav").write_bytes(recording(seconds=3.0, rate=16_000))
-    theirs = backend._model.build_prompt_cache(reference_wav_path=str(tmp_path / "voice.wav"))["ref_audio_feat"]
-    ours = backend.prepare(
-        Reference("c" * 64, sample=decode(recording(seconds=3.0, rate=16_000), rate=24_000, max_s=9))
-    )
-    assert ours["ref_audio_feat"].shape == tuple(theirs.shape)
-    close = np.abs(ours["ref_audio_feat"] - theirs.numpy())[1:-1]  # resampling differs at the ends
-    assert np.median(close) < 0.05 * np.abs(theirs.numpy()).max()
+@pytest.mark.parametrize("name", ["ref_audio_feat", "audio_feat"])
+def test_features_are_the_ones_that_the_library_makes_of_a_file(backend, tmp_path, name):
+    (tmp_path / "voice.wav").write_bytes(recording(seconds=3.03, rate=16_000))
+    path = str(tmp_path / "voice.wav")
+    theirs = backend._model.build_prompt_cache("words", path, path)[name].numpy()
+    sample = decode((tmp_path / "voice.wav").read_bytes(), rate=24_000, max_s=9)
+    ours = backend.prepare(Reference("c" * 64, "words", sample))[name]
+    assert ours.shape == theirs.shape
+    # Resampling differs at the ends; padding on the wrong side would move all of it.
+    assert np.median(np.abs(ours - theirs)[2:-2]) < 0.02 * np.abs(theirs).max()
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])
@@ -162,15 +166,45 @@ def test_no_text_is_taken_for_a_description_of_the_voice(backend, text, monkeypa
     assert bool(asked) == any(char.isalnum() for char in text)
 
 
-def test_a_text_has_no_more_patches_than_the_model_has_room_for(backend):
-    room = backend._room("x" * 100, "y" * 100, {"audio_feat": np.zeros((50, 4, 8))})
-    assert 0 < room < 512 - 250
+def test_a_voice_that_leaves_no_room_to_speak_is_an_error_and_no_stump(backend):
+    with pytest.raises(BackendError, match="no room"):
+        pieces(backend, task(voice=Reference("d" * 64, "word " * 200, SAMPLE)))
+
+
+def test_speech_that_comes_to_the_limit_is_an_error(backend, monkeypatch):
+    monkeypatch.setattr(backend, "_limit", lambda *told: 2)
+    with pytest.raises(BackendError, match="limit"):
+        pieces(backend, task())
+
+
+def test_words_of_a_recording_that_is_not_heard_to_its_end_are_left_out(backend, first):
+    long = Reference("e" * 64, "what is said in it", np.tile(SAMPLE, 11))
+    assert set(backend.prepare(long)) == {"ref_audio_feat"}
+    with pytest.raises(BackendError, match="30 s"):
+        first.prepare(long)
+
+
+@pytest.mark.parametrize("text", ["a</s>b<s>", "<|im_end|>", "＜s＞"])
+def test_what_is_spoken_is_never_a_command_to_the_model(backend, text, monkeypatch):
+    asked = []
+    real = backend._model.generate_with_prompt_cache_streaming
+    spy = lambda **told: asked.append(told) or real(**told)  # noqa: E731
+    monkeypatch.setattr(backend._model, "generate_with_prompt_cache_streaming", spy)
+    pieces(backend, task("Say " + text, voice=Reference("a" * 64, text + " was said", SAMPLE)))
+    for said in (asked[0]["target_text"], asked[0]["prompt_cache"]["prompt_text"]):
+        assert not {1, 2} & set(backend._model.text_tokenizer(said))
 
 
 def without_a_tensor(copy):
     held = load_file(copy / "model.safetensors")
     held.pop("stop_proj.bias")
     save_file(held, str(copy / "model.safetensors"))
+
+
+def without_a_tensor_of_the_vocoder(copy):
+    held = torch.load(copy / "audiovae.pth", weights_only=True)
+    held["state_dict"].pop(next(iter(held["state_dict"])))
+    torch.save(held, copy / "audiovae.pth")
 
 
 def of_another_shape(copy):
@@ -200,6 +234,7 @@ class Opener:
         (lambda copy: (copy / "audiovae.pth").write_bytes(b"\0" * 50), "damaged|more than weights"),
         (without_a_tensor, "lacks 1 of the model's tensors: stop_proj.bias"),
         (of_another_shape, "damaged"),
+        (without_a_tensor_of_the_vocoder, "audiovae.pth lacks 1 of the model's tensors"),
         (lambda copy: torch.save({"a": Opener(copy / "run")}, copy / "audiovae.pth"), "could run anything"),
         (lambda copy: (copy / "config.json").write_text("{"), "config.json"),
         (lambda copy: (copy / "config.json").write_text(json.dumps({"architecture": "gpt"})), "another model"),

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cache.key import key_of, version_of
+from cache.key import key_of
+from core.files import version_of
 
 
 def test_a_key_is_a_plain_name_whatever_the_text_holds():

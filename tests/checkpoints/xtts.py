@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 from TTS.tts.configs.xtts_config import XttsArgs, XttsAudioConfig, XttsConfig
+from TTS.tts.layers.xtts.gpt import GPT
 from TTS.tts.models.xtts import Xtts
 
 TOKENS = 12
@@ -36,11 +37,14 @@ LETTERS = (
 )
 
 
-def write(folder: Path, *, tokens: int = TOKENS, full_size: bool = False) -> Path:
-    """Write a checkpoint; takes a second or two, or half a minute and 1.9 GB for one of full size."""
+def write(folder: Path, *, tokens: int = TOKENS, full_size: bool = False, ends: bool = True) -> Path:
+    """Write a checkpoint; takes a second or two, or half a minute and 1.9 GB for one of full size.
+
+    tokens: audio tokens of every utterance. ends: whether it says that this is the end; else it is cut off there.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     ids = _write_vocabulary(folder / "vocab.json", VOCABULARY if full_size else 0)
-    sizes = {**({} if full_size else SMALL), "gpt_max_audio_tokens": tokens + 3}
+    sizes = {**({} if full_size else SMALL), **({} if ends else {"gpt_max_audio_tokens": tokens + 3})}
     arguments = XttsArgs(**SECOND_VERSION, **sizes)
     config = XttsConfig(model_args=arguments, audio=XttsAudioConfig(sample_rate=22050, output_sample_rate=24000))
     config.save_json(str(folder / "config.json"))
@@ -50,6 +54,8 @@ def write(folder: Path, *, tokens: int = TOKENS, full_size: bool = False) -> Pat
     model = Xtts(config)
     with torch.no_grad():
         model.gpt.mel_head.bias[1025] = -1e4  # a random model stops at any time, or never
+        if ends:
+            _stop_at(model.gpt, tokens - 1)
         model.hifigan_decoder.waveform_decoder.conv_post.weight *= 20  # and it is all but silent
     torch.save({"model": model.state_dict()}, folder / "model.pth")
     voice = {
@@ -58,6 +64,14 @@ def write(folder: Path, *, tokens: int = TOKENS, full_size: bool = False) -> Pat
     }
     torch.save({"Ana Florence": voice}, folder / "speakers_xtts.pth")
     return folder
+
+
+def _stop_at(gpt: GPT, position: int) -> None:
+    """Make one place in the audio so loud that it drowns all else there, and the stop token its only answer."""
+    mark = torch.randn(gpt.model_dim)
+    mark = torch.nn.functional.normalize(mark - mark.mean(), dim=0)
+    gpt.mel_pos_embedding.emb.weight[position] = 1e3 * mark
+    gpt.mel_head.weight[1025] = 2e4 / gpt.model_dim**0.5 * mark
 
 
 def _write_vocabulary(path: Path, size: int) -> dict[str, int]:

@@ -32,6 +32,7 @@ def server(tmp_path_factory, checkpoint):
     settings = {
         "TTS_BACKEND": "coqui",
         "QUALITY_GUARD": "false",  # random weights speak noise
+        "OMP_NUM_THREADS": "1",
         "TTS_MODEL": str(checkpoint),
         "VOICE_ASSET_DIR": str(folder / "voices"),
         "DEFAULT_VOICE": "Ana Florence",

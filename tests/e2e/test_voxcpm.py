@@ -23,6 +23,7 @@ def server(tmp_path_factory):
     settings = {
         "TTS_BACKEND": "voxcpm",
         "QUALITY_GUARD": "false",  # random weights speak noise
+        "OMP_NUM_THREADS": "1",
         "VOXCPM_MODEL": str(voxcpm.write(folder / "model")),
         "VOICE_ASSET_DIR": str(folder / "voices"),
         "DEFAULT_VOICE": "anna",

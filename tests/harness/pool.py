@@ -34,7 +34,7 @@ async def open_pool(
     """templated: whether cold workers are forked from a process that has imported the backend."""
     spec = WorkerSpec(backend, options)
     scheduler = Scheduler(lead_s=60, cold=cold, patience=patience)
-    template = Template(backend) if templated else None
+    template = Template(backend, Silence()) if templated else None
     pool = Pool(spec, scheduler, clock=SystemClock(), events=Silence(), memory=MainMemory(), template=template)
     pool.open()
     try:

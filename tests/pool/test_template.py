@@ -10,10 +10,12 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
+from core.events import Silence
 from harness.pool import eventually, open_pool, submit
 from harness.server import until
 from pool.forks import ForkedProcess, Template
 from pool.process import WorkerSpec
+from pool.protocol import FrameReader, Kind
 from scheduler.autoscaler import ColdPool
 from scheduler.messages import CPU
 from sink import MemorySink
@@ -26,7 +28,7 @@ COLD = ColdPool(size=2, idle_s=0.5, stagger_s=0.5, interval_s=0.1, safety=0.0)
 
 @contextmanager
 def opened(backend: str) -> Iterator[Template]:
-    template = Template(backend)
+    template = Template(backend, Silence())
     template.open()
     try:
         yield template
@@ -78,9 +80,9 @@ def test_a_worker_that_does_not_end_is_killed(template):
 def test_a_worker_ends_with_the_template(template):
     child = forked(template)
     worker = psutil.Process(child.pid)
-    template.close()
+    psutil.Process(worker.ppid()).kill()
     until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
-    assert child.join(1.0) == "its template is gone"
+    assert child.join(1.0) == "nobody knows how"
     child.socket.close()
 
 
@@ -93,15 +95,22 @@ def test_one_that_cannot_be_forked_says_why_and_leaves_it_to_exec(backend, reaso
         assert template.refusal == reason
 
 
-def test_one_that_stands_still_is_given_up_and_holds_nobody_up(template):
-    forked(template).socket.close()
+def test_one_that_stands_still_is_given_up_holds_nobody_up_and_takes_no_worker_along(template):
+    child = forked(template)
     (process,) = [child for child in psutil.Process().children() if "pool.template" in child.cmdline()]
     process.suspend()
     began = time.monotonic()
     assert template.fork(SPEC, CPU) is None
     assert template.fork(SPEC, CPU) is None
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 0.5
     process.resume()
+    child.socket.setblocking(True)
+    child.socket.settimeout(5)
+    frames = FrameReader()
+    while not any(frame.kind is Kind.ALIVE for frame in frames.feed(child.socket.recv(2**16))):
+        pass  # it has loaded, and lives
+    child.socket.close()
+    assert child.join(5.0).startswith("exit code")
 
 
 def test_cold_workers_are_forked_from_it_and_speak():
