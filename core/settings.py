@@ -51,6 +51,11 @@ class ServerSettings(_Group):
         ge=2**20,
         description="Memory in bytes for answers that must be whole before they leave (wav, flac).",
     )
+    max_upload_bytes: int = Field(
+        256 * 2**20,
+        ge=2**20,
+        description="Memory in bytes for recordings that requests bring; where it is full, the next is answered 503.",
+    )
     send_timeout_s: float = Field(
         60.0, gt=0, description="Seconds that a client may take to send or read one piece before it counts as gone."
     )

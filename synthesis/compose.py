@@ -30,6 +30,7 @@ from synthesis.stream import AudioStream
 from synthesis.synthesizer import Synthesizer
 from voices.collection import open_collection
 from voices.library import Library
+from voices.uploads import Uploads
 
 DISK_THREADS = 2
 """For the cache."""
@@ -52,6 +53,17 @@ def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
         streams=settings.stream_on_cold,
         hot_idle_s=settings.hot_idle_timeout,
         least_bytes=int((settings.min_cold_ram_gb if device == CPU else settings.min_cold_vram_gb) * 2**30),
+    )
+
+
+def _scheduler(settings: PoolSettings, limits: Limits, device: str, notebook: Notebook) -> Scheduler:
+    return Scheduler(
+        lead_s=settings.stream_lead_s,
+        limits=limits,
+        cold=_cold_pool(settings, device),
+        device=device,
+        patience=Patience(task_s=settings.hang_seconds),
+        learned=notebook.read(),
     )
 
 
@@ -82,20 +94,14 @@ async def open_synthesizer(
     name = re.sub(r"\W+", "-", backend)
     notebook = Notebook(state / f"{name}.json", events)
     limits = _limits(settings.pool)
-    scheduler = Scheduler(
-        lead_s=settings.pool.stream_lead_s,
-        limits=limits,
-        cold=_cold_pool(settings.pool, device),
-        device=device,
-        patience=Patience(task_s=settings.pool.hang_seconds),
-        learned=notebook.read(),
-    )
+    scheduler = _scheduler(settings.pool, limits, device, notebook)
     template = Template(backend) if is_heavy(backend) and settings.pool.cold_pool_size != 0 else None
     pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory, template=template)
     with (
         ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads,
         ThreadPoolExecutor(max_workers=DISK_THREADS, thread_name_prefix="disk") as disk,  # no encoder waits for a disk
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="voices") as desk,
+        ThreadPoolExecutor(max_workers=1, thread_name_prefix="uploads") as reader,
     ):
         cache = _cache(settings.cache, events, clock, disk)
         speakers = Speakers(
@@ -108,7 +114,16 @@ async def open_synthesizer(
             latents=state / LATENTS,
         )
         synthesizer = Synthesizer(
-            settings, pool, speakers, cache, backend=backend, limits=limits, clock=clock, events=events, threads=threads
+            settings,
+            pool,
+            speakers,
+            cache,
+            backend=backend,
+            uploads=Uploads(settings.server.max_upload_bytes, reader),
+            limits=limits,
+            clock=clock,
+            events=events,
+            threads=threads,
         )
         events.server_started(backend=backend)
         pool.open()

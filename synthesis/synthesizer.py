@@ -34,6 +34,7 @@ from synthesis.status import Status
 from synthesis.stream import AudioStream
 from text.language import canonical, detect
 from text.plan import plan
+from voices.uploads import Uploads
 
 LONG_TEXT_CHARS = 1000
 """Longer texts are planned in a thread, so that the event loop is never held for more than a few milliseconds."""
@@ -50,14 +51,19 @@ class Synthesizer:
         cache: Cache[AudioStream] | None,
         *,
         backend: str,
+        uploads: Uploads,
         limits: Limits,
         clock: Clock,
         events: Events,
         threads: Executor,
     ) -> None:
-        """cache: None where it is off. backend: its name. limits: of the queue. threads: where encoding blocks."""
+        """cache: None where it is off. backend: its name. uploads: that requests bring. limits: of the queue.
+
+        threads: where encoding blocks.
+        """
         self._settings = settings
         self.speakers = speakers
+        self.uploads = uploads
         self._pool = pool
         self._cache = cache
         self._backend = backend

@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import signal
+import threading
 import time
 import wave
 from collections.abc import Iterator
@@ -327,3 +328,21 @@ def test_nothing_is_made_far_ahead_of_a_client_that_does_not_read():
         await stream.aclose()
 
     play(scene, stream_lead_s=5.0)
+
+
+def test_speech_does_not_wait_behind_recordings():
+    is_held = threading.Event()
+
+    async def scene(synthesizer):
+        holding = asyncio.get_running_loop().run_in_executor(synthesizer.uploads._thread, is_held.wait, 20)
+        upload = synthesizer.uploads.begin()
+        upload.fill(recording())
+        guest = asyncio.create_task(synthesizer.speak(replace(PCM, sample=upload)))
+        assert await asyncio.wait_for(read(synthesizer, PCM), 10)
+        assert not guest.done()
+        is_held.set()
+        await holding
+        await (await guest).aclose()
+        upload.close()
+
+    play(scene, "make_cloning")
