@@ -103,6 +103,11 @@ class PoolSettings(_Group):
     tts_device: DeviceChoice = Field(
         "auto", description="Where workers run: auto (where the engine belongs), cpu, or gpu (NVIDIA)."
     )
+    gpu_mps: Literal["off", "auto", "on"] = Field(
+        "off",
+        description="Let workers on one GPU compute at the same time (NVIDIA MPS): several times as much speech, but a "
+        "fault of one ends all of them. auto: where it is installed.",
+    )
     min_cold_ram_gb: float = Field(
         1.0, ge=0, description="Free memory in GiB without which no cold worker is started, where there is no GPU."
     )
@@ -126,6 +131,9 @@ class PoolSettings(_Group):
     state_dir: Path = Field(
         Path("assets/state"),
         description="Folder of what the server learned of its own speed, and of voices as engines hear them.",
+    )
+    quality_guard: bool = Field(
+        True, description="Look at what engines are known to get wrong, and let them try once more."
     )
     hang_seconds: float = Field(
         20.0,

@@ -134,6 +134,7 @@ class Traits:
     native_speed: the range in which the backend's own speed sounds right; (1, 1) where it has none.
     can_clone: whether it makes a voice of a recording. needs_transcript: and must know what is said in it.
     gains_from_processes: whether a second process on the same device makes more audio.
+    is_sampled: whether what it says is drawn by lot, so that it may go wrong, and come out right with another seed.
     batches: whether its slots are sequences of one engine, each of which makes all others slower.
     priors: how fast it is, before anything was measured. model, precision: for people.
     """
@@ -150,6 +151,7 @@ class Traits:
     can_clone: bool = False
     needs_transcript: bool = False
     gains_from_processes: bool = False
+    is_sampled: bool = False
     batches: bool = False
     priors: Priors = Priors()
     model: str = ""

@@ -8,10 +8,12 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from audio.quality import fault_of, longest_s
 from backends.base import Backend, Prepared, Stop
 from backends.latents import Latents
 from core.errors import place_of
 from core.speech import Reference, Samples, Task
+from scheduler.estimator import estimated_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,14 @@ class Stopped:
     task: int
 
 
-Outcome: TypeAlias = Audio | Done | Failed | Stopped
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The device has failed, and with it everything in this process. reason: for the log."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Audio | Done | Failed | Stopped | Lost
 
 
 class Engine(Protocol):
@@ -69,13 +78,46 @@ class Engine(Protocol):
         """No task in this voice will come any more; those that are there keep it."""
 
 
+def is_device_fault(error: BaseException) -> bool:
+    """Whether a GPU has failed, after which no call on it succeeds: torch is not imported to ask, the name tells."""
+    return type(error).__name__ == "AcceleratorError"
+
+
+class Guard:
+    """Hears one utterance, and says what is wrong with it."""
+
+    def __init__(self, task: Task, rate: int) -> None:
+        """rate: Hz of what will be heard."""
+        self._expected_s = estimated_s(task.utterance) / task.params.speed
+        self._rate = rate
+        self._heard: list[Samples] = []
+        self._count = 0
+
+    def hears(self, samples: Samples) -> bool:
+        """Take some more; True where it will not end by itself."""
+        self._heard.append(samples)
+        self._count += len(samples)
+        return self._count / self._rate > longest_s(self._expected_s)
+
+    @property
+    def fault(self) -> str:
+        """See `audio.quality.fault_of`; of all that was heard."""
+        return fault_of(np.concatenate([*self._heard, np.zeros(0, np.float32)]), self._rate, self._expected_s)
+
+
 class ThreadedEngine:
     """An Engine of a loaded Backend and one thread a slot."""
 
-    def __init__(self, backend: Backend, slots: int, latents: Latents | None = None) -> None:
-        """slots: as many threads call `speak` at once. latents: on disk, shared with others; None: only here."""
+    def __init__(
+        self, backend: Backend, slots: int, *, latents: Latents | None = None, guard_rate: int | None = None
+    ) -> None:
+        """slots: as many threads call `speak` at once. latents: on disk, shared with others; None: only here.
+
+        guard_rate: Hz of what the backend makes, where its quality is looked at.
+        """
         self._backend = backend
         self._latents = latents
+        self._guard_rate = guard_rate
         self._tasks: queue.SimpleQueue[tuple[Task, Stop]] = queue.SimpleQueue()
         self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
         self._stops: dict[int, Stop] = {}
@@ -129,11 +171,16 @@ class ThreadedEngine:
     def _speak(self, task: Task, stop: Stop) -> Outcome:
         try:
             voice = self._voice(task.voice)
+            guard = Guard(task, self._guard_rate) if self._guard_rate else None
             for samples in self._backend.speak(task, voice, stop):
-                if stop.is_set:
+                if stop.is_set or (guard and guard.hears(samples)):
                     break
                 self._outcomes.put(Audio(task.id, samples))
+            if guard and not stop.is_set and (fault := guard.fault):
+                return Failed(task.id, f"quality: {fault}")
         except Exception as error:  # the edge of the child: one task's failure must not end the others
+            if is_device_fault(error):
+                return Lost(place_of(error))
             return Stopped(task.id) if stop.is_set else Failed(task.id, place_of(error))
         return Stopped(task.id) if stop.is_set else Done(task.id)
 

@@ -54,7 +54,7 @@ class Template:
         if not self._can_fork():
             return None
         ours, theirs = socket_pair()
-        reply = self._ask({"plan": plan_of(spec, device), "environment": environment_of(device)}, theirs)
+        reply = self._ask({"plan": plan_of(spec, device), "environment": environment_of(spec, device)}, theirs)
         theirs.close()
         if "pid" not in reply:
             self._give_up(str(reply.get("refused", "it does not answer")))

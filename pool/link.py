@@ -23,6 +23,7 @@ class Link(asyncio.Protocol):
         self.started = started
         self.reason = ""
         self.is_out_of_memory = False
+        self.is_device_fault = False
         self.lost = asyncio.Event()
         self._hear = hear
         self._frames = FrameReader()

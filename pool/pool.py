@@ -288,7 +288,7 @@ class Pool:
             child: Child = forked or ChildProcess(self._spec, device)
         except OSError as error:
             reason = f"a worker process cannot be started: {error.strerror}"
-            self._in_background(self._bury(worker, reason, None, is_out_of_memory=error.errno == errno.ENOMEM))
+            self._in_background(self._bury(Died(worker, reason, error.errno == errno.ENOMEM), None))
             return
         link = self._links[worker] = Link(self.hear, worker, child, started=self._clock.now())
         self._context.copy().run(self._events.worker_spawned, worker, pid=link.child.pid)
@@ -305,16 +305,16 @@ class Pool:
         await loop.create_unix_connection(lambda: link, sock=link.child.socket)
         await link.lost.wait()
         del self._links[link.worker]
-        await self._bury(link.worker, link.reason, link.child, is_out_of_memory=link.is_out_of_memory)
+        await self._bury(Died(link.worker, link.reason, link.is_out_of_memory, link.is_device_fault), link.child)
 
-    async def _bury(self, worker: int, reason: str, child: Child | None, *, is_out_of_memory: bool) -> None:
+    async def _bury(self, died: Died, child: Child | None) -> None:
         """A worker is gone, or never came to be. The scheduler hears of it before it is reaped: work goes on now."""
-        self.tell(Died(worker, reason, is_out_of_memory))
+        self.tell(died)
         self._signal()
         restart_s = self._scheduler.backoff_s(self._clock.now())
         ending = await asyncio.to_thread(child.join, CLOSE_TIMEOUT_S) if child else ""
         if not self._closing.is_set():
-            self._events.worker_died(worker, reason=reason or ending, restart_s=restart_s)
+            self._events.worker_died(died.worker, reason=died.reason or ending, restart_s=restart_s)
 
     # --- what children say
 
@@ -331,6 +331,7 @@ class Pool:
             case Kind.BROKEN:
                 told = json.loads(frame.payload)
                 link.reason, link.is_out_of_memory = told["reason"], told["is_out_of_memory"]
+                link.is_device_fault = told["is_device_fault"]
             case Kind.PHASE:
                 self.tell(Phase(link.worker, json.loads(frame.payload)))
             case Kind.ALIVE:

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from scheduler.messages import CPU
@@ -21,12 +21,15 @@ class WorkerSpec:
     """What a child loads.
 
     options: the operator's settings of the backend; no secret, for `ps` shows it. latents: folder in which prepared
-    voices are shared; empty where there is none.
+    voices are shared; empty where there is none. is_guarded: whether the quality of what is said is looked at.
+    environment: besides the server's own, of a worker on a GPU.
     """
 
     backend: str
     options: Mapping[str, Any]
     latents: str = ""
+    is_guarded: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class Child(Protocol):
@@ -56,7 +59,7 @@ class ChildProcess:
         self.socket, theirs = socket_pair()
         plan = json.dumps(plan_of(spec, device))
         try:
-            self._popen = start("pool.worker", theirs, plan, environment=environment_of(device))
+            self._popen = start("pool.worker", theirs, plan, environment=environment_of(spec, device))
         except OSError:
             self.socket.close()
             raise
@@ -77,13 +80,14 @@ class ChildProcess:
 
 def plan_of(spec: WorkerSpec, device: str) -> dict[str, Any]:
     """What a worker is told to do; whatever the GPU, it sees no other one."""
-    named = CPU if device == CPU else "cuda:0"
-    return {"backend": spec.backend, "device": named, "options": dict(spec.options), "latents": spec.latents}
+    plan = {**asdict(spec), "device": CPU if device == CPU else "cuda:0"}
+    del plan["environment"]
+    return plan
 
 
-def environment_of(device: str) -> dict[str, str]:
+def environment_of(spec: WorkerSpec, device: str) -> dict[str, str]:
     """What a worker's environment has besides the server's own."""
-    return {} if device == CPU else {"CUDA_VISIBLE_DEVICES": device}
+    return {} if device == CPU else {**spec.environment, "CUDA_VISIBLE_DEVICES": device}
 
 
 def socket_pair(kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.socket]:

@@ -25,7 +25,7 @@ from backends.base import BackendError
 from backends.latents import Latents
 from backends.registry import create
 from core.errors import place_of
-from pool.engine import Audio, Done, Engine, Failed, Outcome, Stopped, ThreadedEngine
+from pool.engine import Audio, Done, Engine, Failed, Lost, Outcome, Stopped, ThreadedEngine, is_device_fault
 from pool.protocol import Frame, FrameReader, Kind, pack_audio, pack_json, unpack_task, unpack_voice
 
 STEP_S = 1.0
@@ -50,7 +50,8 @@ def work(wire: socket.socket, plan: Mapping[str, Any]) -> None:
         wire.sendall(pack_json(Kind.PHASE, "weights"))
         traits = backend.load(plan["device"])
         latents = Latents(Path(plan["latents"]), traits.revision) if plan["latents"] and traits.can_clone else None
-        engine = ThreadedEngine(backend, traits.slots, latents)
+        guard_rate = traits.sample_rate if plan["is_guarded"] and traits.is_sampled else None
+        engine = ThreadedEngine(backend, traits.slots, latents=latents, guard_rate=guard_rate)
         engines.append(engine)
         wire.sendall(pack_json(Kind.READY, asdict(traits)))
         while True:
@@ -60,10 +61,9 @@ def work(wire: socket.socket, plan: Mapping[str, Any]) -> None:
             if not outcomes:
                 wire.sendall(Frame(Kind.ALIVE).pack())
     except Exception as error:  # the edge of the process; where the parent is gone, nobody needs to be told
+        told = {"reason": reason_of(error), "is_out_of_memory": is_out_of_memory(error)}
         with suppress(OSError):
-            wire.sendall(
-                pack_json(Kind.BROKEN, {"reason": reason_of(error), "is_out_of_memory": is_out_of_memory(error)})
-            )
+            wire.sendall(pack_json(Kind.BROKEN, {**told, "is_device_fault": is_device_fault(error)}))
         raise SystemExit(1) from None
 
 
@@ -128,6 +128,10 @@ def write(wire: socket.socket, outcome: Outcome) -> None:
             wire.sendall(pack_json(Kind.FAILED, reason, task))
         case Stopped(task):
             wire.sendall(Frame(Kind.STOPPED, task).pack())
+        case Lost(reason):
+            told = {"reason": reason, "is_out_of_memory": False, "is_device_fault": True}
+            wire.sendall(pack_json(Kind.BROKEN, told))
+            raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ class ColdPool:
     idle_s, stagger_s: a worker goes after idle_s + place x stagger_s without work. interval_s: between two decisions.
     safety: how many times its own start a worker must save. streams: whether cold workers take streams.
     hot_idle_s: after which the hot worker goes too; 0: never. least_bytes: free memory without which none is started.
+    shares_fate: whether a fault of one worker on a GPU is one of all that are there.
     """
 
     size: int | None = None
@@ -35,6 +36,7 @@ class ColdPool:
     streams: bool = False
     hot_idle_s: float = 0.0
     least_bytes: int = 0
+    shares_fate: bool = False
 
 
 NO_COLD_POOL = ColdPool(size=0)

@@ -1,11 +1,18 @@
 """One request for speech as the scheduler sees it: what waits, runs and is done, and how far the client has come."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from core.speech import Params, Reference, Task, Utterance
 from scheduler.estimator import words_of
+
+MAX_MISSES = 2
+"""How often one utterance may come out wrong before its job fails: it is tried once more, with another seed."""
+
+MISS_STRIDE = 500_009
+"""Between the seeds of two tries; far more than a text has utterances."""
 
 MAX_RUNS = 3
 """How often one utterance is tried before its job fails: a worker may die beside it twice, and not by its fault."""
@@ -64,7 +71,7 @@ class Job:
     released: utterances some of whose audio has left for good.
     made_s, consumed_s: seconds of audio as the engine makes it, finished by workers and taken by the client.
     played_s: how long the client plays what it took: silence is cut off, pauses are put in, the tempo is its own.
-    fled: a cold worker died under it. words: of the whole text.
+    fled: a cold worker died under it. words: of the whole text. misses: how often an utterance came out wrong.
     clients: all who hear it; the first is the one that it came from.
     plays_until: when a listener who plays all that is made, as soon as it is, hears its end.
     """
@@ -86,12 +93,23 @@ class Job:
     plays_until: float | None = None
     fled: bool = False
     words: int = 0
+    misses: Counter[int] = field(default_factory=Counter)
     clients: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clients = [self.spec.client]
         self.waiting = [utterance.index for utterance in self.spec.utterances]
         self.words = sum(words_of(utterance) for utterance in self.spec.utterances)
+
+    def seed(self, index: int) -> int | None:
+        """Of an utterance: the same again after a death, another one after a miss. None where the request has none."""
+        if self.spec.seed is None:
+            return None
+        return (self.spec.seed * 1_000_003 + index + MISS_STRIDE * self.misses[index]) % 2**31
+
+    def is_spent(self, index: int) -> bool:
+        """Whether an utterance must not be run once more."""
+        return index in self.released or self.runs[index] >= MAX_RUNS or self.misses[index] >= MAX_MISSES
 
     def move(self, state: JobState) -> None:
         """Change state. Raises ValueError for a move that is not in the table."""

@@ -101,12 +101,13 @@ class Stopped:
 class Died:
     """A worker process is gone. reason: for the operator, where it said one before it died.
 
-    is_out_of_memory: it died for want of memory.
+    is_out_of_memory: it died for want of memory. is_device_fault: its GPU has failed it, and may have failed others.
     """
 
     worker: int
     reason: str = ""
     is_out_of_memory: bool = False
+    is_device_fault: bool = False
 
 
 @dataclass(frozen=True, slots=True)

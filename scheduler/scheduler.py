@@ -261,6 +261,7 @@ class Scheduler:
         self._blame.clear(task)
         if event.audio_s is None:
             error = SynthesisFailed("The engine could not speak this text.")
+            job.misses[task.utterance.index] += 1
             return self._again(job, task.utterance.index, error, now)
         self._fleet.learn(event.worker, run, event.audio_s, now)
         job.finish(task.utterance.index, event.audio_s, now)
@@ -305,7 +306,7 @@ class Scheduler:
     def _again(self, job: Job, index: int, error: SpeechError, now: float) -> list[Command]:
         """Run an utterance once more, or fail its job with `error` where that is not possible."""
         job.stop(index)
-        if index in job.released or job.runs[index] >= MAX_RUNS:
+        if job.is_spent(index):
             return self._fail(job, error, now)
         job.waiting.append(index)
         job.waiting.sort()
@@ -388,8 +389,7 @@ class Scheduler:
 
     def _start(self, job: Job, worker: Worker, now: float, *, is_suspect: bool = False) -> Start:
         utterance, spec = job.next, job.spec
-        seed = None if spec.seed is None else (spec.seed * 1_000_003 + utterance.index) % 2**31
-        task = Task(next(self._task_ids), spec.id, utterance, spec.voice, spec.params, seed)
+        task = Task(next(self._task_ids), spec.id, utterance, spec.voice, spec.params, job.seed(utterance.index))
         job.start(task, self._cost_s(job))
         self._fleet.take(worker, task, now, is_suspect=is_suspect)
         route = "COLD-POOL>HOT" if job.fled else "HOT" if worker.kind is WorkerKind.HOT else "COLD-POOL"

@@ -55,6 +55,7 @@ class Supervisor:
         self._failed_starts = 0
         self._hoped_until = 0.0
         self._is_asked_for = False
+        self._shares_fate = cold.shares_fate
         self._worker_ids = count(1)
 
     def start(self, now: float) -> list[Command]:
@@ -94,6 +95,9 @@ class Supervisor:
         self._ledger.release(worker.id)
         if event.is_out_of_memory:
             self._ledger.bar(worker.device, worker.id)
+        if event.is_device_fault and self._shares_fate:
+            for other in self.fleet:
+                other.is_doomed = other.is_doomed or other.device == worker.device
         if was is not WorkerState.DRAINING:
             if worker.kind is WorkerKind.HOT:
                 self._mourn_hot(worker, was, event.reason, now)
@@ -124,6 +128,10 @@ class Supervisor:
 
     def steps(self, demand: Callable[[], Demand], *, has_jobs: bool, now: float) -> Iterator[Command]:
         """Processes that come and go now. has_jobs: for which the hot worker stays, or comes back."""
+        for worker in self.fleet:
+            if worker.is_doomed and not worker.is_hung:
+                worker.is_hung = True
+                yield Kill(worker.id, "a fault of the GPU that it shares with others")
         if self._spawn_at is not None and now >= self._spawn_at:
             self.restarts += 1
             yield self._respawn(now)

@@ -75,7 +75,7 @@ class Worker:
 
     place: of a cold worker among its like, from 0; later places retire later. idle_since: None while it works or loads.
     phase: of its start. heard_at: when it last gave a sign of life. finished: tasks that it made.
-    batches: its slots are one engine. is_hung: it is being killed.
+    batches: its slots are one engine. is_hung: it is being killed. is_doomed: it is to be, for its GPU has failed.
     """
 
     id: int
@@ -92,6 +92,7 @@ class Worker:
     finished: int = 0
     batches: bool = False
     is_hung: bool = False
+    is_doomed: bool = False
 
     def __post_init__(self) -> None:
         self.heard_at = self.spawned_at
@@ -105,7 +106,7 @@ class Worker:
     @property
     def takes_work(self) -> bool:
         """Whether it takes utterances, now or when a slot is free: none while a cancelled one does not stop."""
-        is_closed = self.is_hung or any(run.is_stuck for run in self.running.values())
+        is_closed = self.is_hung or self.is_doomed or any(run.is_stuck for run in self.running.values())
         return self.state in (WorkerState.IDLE, WorkerState.BUSY) and not is_closed
 
     @property

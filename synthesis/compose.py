@@ -16,6 +16,7 @@ from core.events import Events
 from core.settings import PROJECT, CacheSettings, PoolSettings, Settings
 from pool.forks import Template
 from pool.memory import open_memory
+from pool.mps import Mps, is_installed
 from pool.notebook import Notebook
 from pool.pool import Pool
 from pool.process import WorkerSpec
@@ -43,8 +44,26 @@ def _limits(settings: PoolSettings) -> Limits:
     return Limits(settings.max_queue_length, settings.max_queue_seconds, settings.deadline_seconds)
 
 
-def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
+def _mps(settings: PoolSettings, backend: str, device: str) -> Mps | None:
+    """A daemon of MPS where it is asked for and of use. Blocks; raises SettingsError where it does not start."""
+    if settings.gpu_mps == "off" or device == CPU or not is_heavy(backend):
+        return None
+    return Mps() if settings.gpu_mps == "on" or is_installed() else None
+
+
+def _worker(settings: Settings, backend: str, mps: Mps | None) -> WorkerSpec:
+    return WorkerSpec(
+        backend,
+        settings.options(backend),
+        latents=str(PROJECT / settings.pool.state_dir / LATENTS),
+        is_guarded=settings.pool.quality_guard,
+        environment=mps.environment if mps else {},
+    )
+
+
+def _cold_pool(settings: PoolSettings, device: str, *, shares_fate: bool) -> ColdPool:
     return ColdPool(
+        shares_fate=shares_fate,
         size=settings.cold_pool_size,
         idle_s=settings.cold_worker_idle_timeout,
         stagger_s=settings.cold_worker_idle_stagger,
@@ -56,11 +75,13 @@ def _cold_pool(settings: PoolSettings, device: str) -> ColdPool:
     )
 
 
-def _scheduler(settings: PoolSettings, limits: Limits, device: str, notebook: Notebook) -> Scheduler:
+def _scheduler(
+    settings: PoolSettings, limits: Limits, device: str, *, notebook: Notebook, shares_fate: bool
+) -> Scheduler:
     return Scheduler(
         lead_s=settings.stream_lead_s,
         limits=limits,
-        cold=_cold_pool(settings, device),
+        cold=_cold_pool(settings, device, shares_fate=shares_fate),
         device=device,
         patience=Patience(task_s=settings.hang_seconds),
         learned=notebook.read(),
@@ -81,6 +102,18 @@ def _cache(settings: CacheSettings, events: Events, clock: Clock, threads: Execu
     return Cache(store, troubles, clock=clock, threads=threads)
 
 
+def _speakers(settings: Settings, pool: Pool, events: Events, *, threads: Executor, desk: Executor) -> Speakers:
+    return Speakers(
+        Library(settings.speech.default_voice),
+        open_collection(settings.speech),
+        traits=lambda: pool.known_traits,
+        events=events,
+        threads=threads,
+        desk=desk,
+        latents=PROJECT / settings.pool.state_dir / LATENTS,
+    )
+
+
 @asynccontextmanager
 async def open_synthesizer(
     settings: Settings, events: Events, *, clock: Clock | None = None
@@ -89,12 +122,13 @@ async def open_synthesizer(
     clock = clock or SystemClock()
     backend = resolve(settings.pool.tts_backend)
     state = PROJECT / settings.pool.state_dir
-    spec = WorkerSpec(backend, settings.options(backend), latents=str(state / LATENTS))
     memory, device = open_memory(device_of(backend, settings.pool.tts_device))
-    name = re.sub(r"\W+", "-", backend)
+    mps = await asyncio.to_thread(_mps, settings.pool, backend, device)
+    spec = _worker(settings, backend, mps)
+    name = re.sub(r"\W+", "-", backend) + ("-mps" if mps else "")  # it is another speed
     notebook = Notebook(state / f"{name}.json", events)
     limits = _limits(settings.pool)
-    scheduler = _scheduler(settings.pool, limits, device, notebook)
+    scheduler = _scheduler(settings.pool, limits, device, notebook=notebook, shares_fate=mps is not None)
     template = Template(backend) if is_heavy(backend) and settings.pool.cold_pool_size != 0 else None
     pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory, template=template)
     with (
@@ -104,15 +138,7 @@ async def open_synthesizer(
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="uploads") as reader,
     ):
         cache = _cache(settings.cache, events, clock, disk)
-        speakers = Speakers(
-            Library(settings.speech.default_voice),
-            open_collection(settings.speech),
-            traits=lambda: pool.known_traits,
-            events=events,
-            threads=threads,
-            desk=desk,
-            latents=state / LATENTS,
-        )
+        speakers = _speakers(settings, pool, events, threads=threads, desk=desk)
         synthesizer = Synthesizer(
             settings,
             pool,
@@ -140,3 +166,5 @@ async def open_synthesizer(
             await speakers.close()
             await asyncio.wait(chores)
             notebook.write(scheduler.learned)
+            if mps:
+                await asyncio.to_thread(mps.close)

@@ -80,6 +80,7 @@ class CoquiBackend:
             voices=tuple(Voice(key, name) for key, (name, _) in self._speakers.items()),
             first_chars=40,
             can_clone=True,
+            is_sampled=True,
             gains_from_processes=is_gpu,
             priors=Priors(_rates(device), START_S, MEMORY_BYTES),
             model="XTTS-v2",

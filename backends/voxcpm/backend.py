@@ -69,6 +69,7 @@ class VoxcpmBackend:
             languages=CHARS if self._is_second else {language: CHARS[language] for language in FIRST_LANGUAGES},
             first_chars=40,
             can_clone=True,
+            is_sampled=True,
             needs_transcript=not self._is_second,
             gains_from_processes=device != "cpu",
             priors=Priors(RATES["cpu" if device == "cpu" else "gpu"], START_S, MEMORY_BYTES),

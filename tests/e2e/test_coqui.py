@@ -31,6 +31,7 @@ def server(tmp_path_factory, checkpoint):
     folder = tmp_path_factory.mktemp("coqui")
     settings = {
         "TTS_BACKEND": "coqui",
+        "QUALITY_GUARD": "false",  # random weights speak noise
         "TTS_MODEL": str(checkpoint),
         "VOICE_ASSET_DIR": str(folder / "voices"),
         "DEFAULT_VOICE": "Ana Florence",
@@ -158,3 +159,13 @@ def test_what_is_wrong_with_a_checkpoint_is_said(tmp_path, checkpoint):
         assert "model.pth" in server.http.get("/health").text
     finally:
         server.stop()
+
+
+def test_speech_that_cannot_be_right_is_tried_once_more_and_then_an_error(tmp_path, checkpoint):
+    settings = {"TTS_BACKEND": "coqui", "TTS_MODEL": str(checkpoint), "DEFAULT_VOICE": "Ana Florence"}
+    with running_server(tmp_path, **settings) as server:
+        answer = server.speak("This text is much longer than half a second of noise can be.", response_format="wav")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (500, "synthesis_failed")
+        failures = [line for line in server.log.read_text().splitlines() if "quality: " in line]
+        assert len(failures) == 2
+        assert "longer" not in "".join(failures)

@@ -23,6 +23,10 @@ PRIORS = Priors(rates=(2.0, 4.0, 6.0), start_s=0.5, memory_bytes=10**8)
 """Of slow texts: each slot makes two seconds of audio a second, in one process or in several."""
 
 
+class AcceleratorError(RuntimeError):
+    """Named as torch's own: stands for a GPU that has failed, where there is none."""
+
+
 class ToneBackend:
     """See the module's docstring. Options: slots, load_s, broken (a message), bug, rate (Hz), padding_s, clones.
 
@@ -83,6 +87,8 @@ def _fault(words: list[str]) -> list[Samples] | None:
             raise RuntimeError(" ".join(words))
         case "crash":
             os.kill(os.getpid(), signal.SIGKILL)
+        case "fault":
+            raise AcceleratorError("an illegal memory access was encountered")
         case "silence":
             return [np.zeros(RATE, np.float32)]
         case "nan":

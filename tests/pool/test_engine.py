@@ -36,7 +36,7 @@ def run(engine, *, key="a" * 64, is_kept=True):
 
 def engine_of(tmp_path, sample, *, key="a" * 64):
     backend = Counting()
-    engine = ThreadedEngine(backend, 1, Latents(tmp_path, "tone"))
+    engine = ThreadedEngine(backend, 1, latents=Latents(tmp_path, "tone"))
     engine.hold(key, sample)
     return backend, engine
 

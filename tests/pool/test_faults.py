@@ -125,3 +125,16 @@ def test_a_cancelled_utterance_that_never_stops_costs_no_slot_for_good():
             assert (await speak(pool, "still there")).error is None
 
     asyncio.run(scene())
+
+
+def test_a_worker_whose_gpu_has_failed_ends_and_what_it_said_is_told():
+    async def scene() -> None:
+        async with open_pool() as pool:
+            await pool.traits()
+            (first,) = pool.pids.values()
+            sink = await speak(pool, "fault")
+            assert sink.error is not None
+            await eventually(lambda: first not in pool.pids.values() and bool(pool.pids), 10)
+            assert (await speak(pool, "one two")).error is None
+
+    asyncio.run(scene())

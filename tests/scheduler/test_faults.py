@@ -378,3 +378,20 @@ def test_without_listeners_a_batching_worker_is_filled():
     scheduler = ready(slots=16, batches=True, priors=SHARED)
     said = submit(scheduler, *[spec(number, streamed=False) for number in range(1, 17)])
     assert len(jobs(said)) == 16
+
+
+# --- a GPU that fails
+
+
+@pytest.mark.parametrize("shares_fate", [True, False], ids=["with MPS", "each by itself"])
+def test_workers_that_share_a_gpu_share_its_faults(shares_fate):
+    pool = ColdPool(size=1, safety=0.0, interval_s=0.0, shares_fate=shares_fate)
+    scheduler = ready(slots=1, priors=GAINING, cold=pool, device="GPU-1")
+    scheduler.handle(Memory((DeviceMemory("GPU-1", 10**12, 10**12),), {}), 0.0)
+    said = submit(scheduler, *(spec(number) for number in range(1, 9)))
+    (cold,) = spawned(said)
+    scheduler.handle(Ready(cold, 1, GAINING), 1.0)
+    said = scheduler.handle(Died(1, "a fault", is_device_fault=True), 2.0)
+    assert [command.worker for command in said if isinstance(command, Kill)] == ([cold] if shares_fate else [])
+    if shares_fate:
+        assert not [command for command in said if isinstance(command, Start)]
