@@ -193,9 +193,9 @@ async def _events(answer: Answer) -> AsyncIterator[bytes]:
 
 
 def _has(scope: Scope, etag: str) -> bool:
-    """Whether the client says that it has this very content."""
+    """Whether the client says that it has this very content. `*` says nothing here: it names none."""
     sent = b",".join(value for name, value in scope["headers"] if name == b"if-none-match").decode("latin-1")
-    return any(tag.strip().removeprefix("W/") in (f'"{etag}"', "*") for tag in sent.split(","))
+    return any(tag.strip().removeprefix("W/") == f'"{etag}"' for tag in sent.split(","))
 
 
 def _cut_off(receive: Receive) -> None:
