@@ -59,9 +59,9 @@ async def add_voice(request: Request) -> dict[str, Any]:
 
 @router.delete("/v1/audio/voices/{voice_id}", dependencies=[Depends(require_admin)])
 async def delete_voice(request: Request, voice_id: str) -> dict[str, Any]:
-    """Delete a voice that was added."""
+    """Delete a voice that was added, and what it has said."""
     synthesizer: Synthesizer = request.app.state.synthesizer
-    await synthesizer.speakers.remove(voice_id)
+    await synthesizer.remove_voice(voice_id)
     return {"id": voice_id, "object": "audio.voice", "deleted": True}
 
 

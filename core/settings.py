@@ -157,7 +157,8 @@ class CacheSettings(_Group):
     cache_ttl_minutes: float = Field(
         10080.0,
         ge=0,
-        description="Minutes that an answer is kept. 0: no cache, nothing of a request is written to disk.",
+        description="Minutes that an answer is kept. 0: no cache, nothing of a request is written to disk, "
+        "and what was kept before is removed at the start.",
     )
     cache_max_bytes: int = Field(
         2 * 2**30, ge=0, description="Size in bytes of all of them; beyond, the least recently used go first."

@@ -3,9 +3,11 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 
 from backends.registry import device as device_of
 from backends.registry import is_heavy, resolve
@@ -14,6 +16,7 @@ from cache.store import Store
 from core.clock import Clock, SystemClock
 from core.events import Events
 from core.settings import PROJECT, CacheSettings, PoolSettings, Settings
+from core.threads import in_thread
 from pool.forks import Template
 from pool.memory import open_memory
 from pool.mps import Mps, is_installed
@@ -88,10 +91,10 @@ def _scheduler(
     )
 
 
-def _cache(settings: CacheSettings, events: Events, clock: Clock, threads: Executor) -> Cache[AudioStream] | None:
-    if not settings.cache_ttl_minutes:
-        return None
-    learn_rules()
+def _cache(
+    settings: CacheSettings, events: Events, clock: Clock, threads: Executor
+) -> tuple[Cache[AudioStream] | None, Callable[[], Coroutine[Any, Any, None]]]:
+    """The cache, and what is to be done for it; where it is off, what was kept before goes."""
     troubles = Troubles(events)
     store = Store(
         PROJECT / settings.audio_cache_dir,
@@ -99,7 +102,13 @@ def _cache(settings: CacheSettings, events: Events, clock: Clock, threads: Execu
         max_bytes=settings.cache_max_bytes,
         on_trouble=troubles,
     )
-    return Cache(store, troubles, clock=clock, threads=threads)
+    if not settings.cache_ttl_minutes:
+        return None, partial(in_thread, threads, store.clear)
+    learn_rules()
+    if store.is_exposed:
+        events.cache_exposed(folder=str(settings.audio_cache_dir))
+    cache: Cache[AudioStream] = Cache(store, troubles, clock=clock, threads=threads)
+    return cache, cache.sweep
 
 
 def _speakers(settings: Settings, pool: Pool, events: Events, *, threads: Executor, desk: Executor) -> Speakers:
@@ -137,7 +146,7 @@ async def open_synthesizer(
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="voices") as desk,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="uploads") as reader,
     ):
-        cache = _cache(settings.cache, events, clock, disk)
+        cache, tend = _cache(settings.cache, events, clock, disk)
         speakers = _speakers(settings, pool, events, threads=threads, desk=desk)
         synthesizer = Synthesizer(
             settings,
@@ -154,9 +163,7 @@ async def open_synthesizer(
         events.server_started(backend=backend)
         pool.open()
         speakers.open()
-        chores = {asyncio.create_task(notebook.keep(lambda: scheduler.learned))}
-        if cache:
-            chores.add(asyncio.create_task(cache.sweep()))
+        chores = {asyncio.create_task(notebook.keep(lambda: scheduler.learned)), asyncio.create_task(tend())}
         try:
             yield synthesizer
         finally:

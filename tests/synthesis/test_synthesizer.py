@@ -346,3 +346,29 @@ def test_speech_does_not_wait_behind_recordings():
         upload.close()
 
     play(scene, "make_cloning")
+
+
+def test_a_server_without_a_cache_removes_what_was_kept_before(tmp_path):
+    async def scene(synthesizer):
+        assert await read(synthesizer, PCM)
+
+    folder = {"audio_cache_dir": tmp_path / "cache"}
+    play(scene, cache_ttl_minutes=10, **folder)
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    (tmp_path / "cache" / "notes.txt").write_text("mine")
+    play(scene, **folder)
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["notes.txt"]
+
+
+def test_what_a_voice_says_while_it_is_deleted_is_not_kept(tmp_path):
+    async def scene(synthesizer):
+        assert await read(synthesizer, replace(PCM, cached=False))
+        await synthesizer.speakers.add("anna", recording(), Notes())
+        answer = await synthesizer.speak(replace(PCM, text="slow two three four", voice="anna"))
+        await synthesizer.remove_voice("anna")
+        assert b"".join([data async for data in answer])
+        await answer.aclose()
+
+    settings = {"cache_ttl_minutes": 10, "audio_cache_dir": tmp_path / "cache", "voice_asset_dir": tmp_path / "voices"}
+    play(scene, "make_cloning", **settings)
+    assert list((tmp_path / "cache").iterdir()) == []
