@@ -17,6 +17,10 @@ PROJECT = Path(__file__).resolve().parent.parent.parent
 FAKES = PROJECT / "tests" / "fakes"
 
 
+PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+"""Of this process's environment; nothing else of the developer's shell shall change what is tested."""
+
+
 class Server:
     """A running server. Its log is kept in a file."""
 
@@ -24,7 +28,7 @@ class Server:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / f"server-{self.port}.log"
-        inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        inherited = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, str(PROJECT / "main_tts.py"), "serve", "--port", str(self.port)],
