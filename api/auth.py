@@ -1,19 +1,35 @@
 """Who may change what this server has: whoever knows the key, or, where there is none, somebody at this machine."""
 
 import hmac
+import re
 from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from fastapi import Request
 
 from core.errors import Forbidden, Unauthorized
 from core.settings import ServerSettings
 
-OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Names under which a server is called by somebody who means the machine that he is at."""
+_OWN_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.ASCII | re.IGNORECASE)
+"""How a server is called by somebody who means the machine that he is at: a name and a port, and nothing else."""
 
-FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
-"""Headers of a proxy, behind which everybody seems to be at this machine."""
+FORWARDED = frozenset(
+    {
+        "forwarded",
+        "via",
+        "client-ip",
+        "fastly-client-ip",
+        "true-client-ip",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-original-host",
+        "x-originating-ip",
+        "x-real-ip",
+        "x-remote-addr",
+        "x-remote-ip",
+    }
+)
+FORWARDED_PREFIXES = ("cf-", "x-envoy-", "x-forwarded", "x-original-forwarded")
+"""Headers of a proxy, behind which everybody seems to be at this machine; and how others of them begin."""
 
 
 async def require_admin(request: Request) -> None:
@@ -34,22 +50,21 @@ def _sent_key(request: Request) -> str:
 
 def _is_at_this_machine(request: Request) -> bool:
     """No other machine, no proxy that hides one, and no page of a foreign site in a browser that runs here."""
-    headers = request.headers
     try:
         is_near = request.client is not None and ip_address(request.client.host).is_loopback
     except ValueError:
         return False
-    return (
-        is_near
-        and not any(name in headers for name in FORWARDED)
-        and _host_of(f"//{headers.get('host', '')}") in OWN_HOSTS
-        and ("origin" not in headers or _host_of(headers["origin"]) in OWN_HOSTS)
-        and headers.get("sec-fetch-site", "none") in ("none", "same-origin")
-    )
+    is_forwarded = any(name in FORWARDED or name.startswith(FORWARDED_PREFIXES) for name in request.headers)
+    return is_near and not is_forwarded and _means_this_server(request)
 
 
-def _host_of(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
+def _means_this_server(request: Request) -> bool:
+    """Whether a request is addressed to this machine, and no page but one of this server sent it.
+
+    A header that comes twice is read otherwise by others, so that it says nothing.
+    """
+    hosts, origins, sites = map(request.headers.getlist, ("host", "origin", "sec-fetch-site"))
+    if len(hosts) != 1 or not _OWN_HOST.fullmatch(hosts[0]):
+        return False
+    own = f"{request.scope['scheme']}://{hosts[0]}".lower()
+    return [origin.lower() for origin in origins] in ([], [own]) and sites in ([], ["none"], ["same-origin"])

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl
@@ -20,8 +20,9 @@ from core.errors import InvalidValue, TooLarge, TooSlow
 from core.settings import ServerSettings
 from core.speech import AudioFormat, Params, SpeechRequest
 from voices.notes import Notes
+from voices.uploads import SAMPLE_FIELD, Upload
 
-SAMPLE_FIELDS = ("custom_voice_file", "speaker_wav")
+SAMPLE_FIELDS = (SAMPLE_FIELD, "speaker_wav")
 """Names of an uploaded voice sample; the first that is there wins."""
 
 NOTES = ("language", "transcript", "description", "style")
@@ -54,15 +55,15 @@ class Asked:
     is_sse: bool
 
 
-async def parse_speech(request: Request, limits: ServerSettings, *, always_streamed: bool) -> Asked:
+async def parse_speech(request: Request, limits: ServerSettings, *, upload: Upload, always_streamed: bool) -> Asked:
     """Read and check a whole body. always_streamed: the path that only streams, wav unless told otherwise.
 
-    Raises InvalidValue or TooLarge; Starlette's ClientDisconnect where the client left before its end.
+    upload: takes the recording, where the request brings one, and is its `sample` then.
+    Raises InvalidValue, TooLarge, Overloaded; Starlette's ClientDisconnect where the client left before its end.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    sample = None
     if kind == "multipart/form-data":
-        fields, sample = await _multipart(request, limits, SAMPLE_FIELDS)
+        fields = await _multipart(request, limits, SAMPLE_FIELDS, upload=upload)
     else:
         fields = await _fields_alone(request, limits, is_form=kind == "application/x-www-form-urlencoded")
     body = _validated({name: value for name, value in fields.items() if value is not None})
@@ -72,7 +73,8 @@ async def parse_speech(request: Request, limits: ServerSettings, *, always_strea
         )
     # A client of HTTP/1.0 knows no chunks: it gets the whole answer and its length.
     can_stream = request.scope.get("http_version") != "1.0"
-    speech = _speech(body, sample, always_streamed, can_stream)
+    sample = upload if upload.data is not None else None
+    speech = _speech(body, sample, always_streamed=always_streamed, can_stream=can_stream)
     speech = replace(
         speech,
         client=request.client.host if request.client else "",
@@ -101,7 +103,7 @@ def _max_wait_s(value: str | None) -> float | None:
     return seconds
 
 
-def _speech(body: SpeechBody, sample: bytes | None, always_streamed: bool, can_stream: bool) -> SpeechRequest:
+def _speech(body: SpeechBody, sample: Upload | None, *, always_streamed: bool, can_stream: bool) -> SpeechRequest:
     format = body.response_format or (AudioFormat.WAV if always_streamed else AudioFormat.MP3)
     wants_stream = CONTAINERS[format].is_streamed if body.stream is None else body.stream
     sampling = ("temperature", "top_k", "top_p", "repetition_penalty", "length_penalty", "cfg_value")
@@ -191,30 +193,33 @@ class _InMemoryParser(MultiPartParser):
         return form
 
 
-async def parse_voice(request: Request, limits: ServerSettings) -> tuple[str, bytes, Notes]:
-    """Name, recording and notes of a voice that is to be kept. Raises InvalidValue, TooLarge; as `parse_speech`."""
+async def parse_voice(request: Request, limits: ServerSettings, *, upload: Upload) -> tuple[str, bytes, Notes]:
+    """Name, recording and notes of a voice that is to be kept. upload: takes it. Raises as `parse_speech`."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "multipart/form-data":
         raise InvalidValue("A voice comes as a multipart form with name and audio_sample.")
-    fields, sample = await _multipart(request, limits, ("audio_sample",))
+    fields = await _multipart(request, limits, ("audio_sample",), upload=upload)
     if not fields.get("name"):
         raise InvalidValue("Invalid 'name': should name the voice.", param="name")
-    if sample is None:
+    if upload.data is None:
         raise InvalidValue("Invalid 'audio_sample': should be a recording of the voice.", param="audio_sample")
     try:
         notes = Notes.model_validate({name: value for name, value in fields.items() if name in NOTES and value})
     except ValidationError as error:
         raise _invalid(error) from None
-    return fields["name"], sample, notes
+    return fields["name"], upload.data, notes
 
 
 async def _multipart(
-    request: Request, limits: ServerSettings, sample_fields: tuple[str, ...]
-) -> tuple[Mapping[str, Any], bytes | None]:
-    """The text fields, and the sample that came with them; a browser sends a file field left empty without a name."""
+    request: Request, limits: ServerSettings, sample_fields: tuple[str, ...], *, upload: Upload
+) -> Mapping[str, Any]:
+    """The text fields; the recording that came with them goes to `upload`, which counts all bytes on the way.
+
+    A browser sends a file field left empty without a name.
+    """
     charset = parse_options_header(request.headers["content-type"])[1].get(b"charset") or b"utf-8"
     if charset.strip().lower() not in _CHARSETS:
         raise InvalidValue("The form should be in UTF-8.")
-    stream = _bounded(request, limits.max_body_bytes, limits.send_timeout_s)
+    stream = _bounded(request, limits.max_body_bytes, limits.send_timeout_s, count=upload.grow)
     try:
         form = await _InMemoryParser(
             request.headers, stream, max_files=4, max_fields=MAX_FIELDS, max_part_size=limits.max_body_bytes
@@ -224,7 +229,8 @@ async def _multipart(
     try:
         files = [file for name in sample_fields if isinstance(file := form.get(name), UploadFile)]
         samples = [await file.read() for file in files if file.filename or file.size]
-        return _texts(form.multi_items()), samples[0] if samples else None
+        upload.fill(samples[0] if samples else None)
+        return _texts(form.multi_items())
     finally:
         await form.close()
 
@@ -238,15 +244,21 @@ def _texts(items: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
     }
 
 
-async def _bounded(request: Request, limit: int, timeout_s: float) -> AsyncGenerator[bytes, None]:
+async def _bounded(
+    request: Request, limit: int, timeout_s: float, *, count: Callable[[int], None] | None = None
+) -> AsyncGenerator[bytes, None]:
     """The body's pieces. Raises TooLarge as soon as it is certain, at the latest behind `limit` bytes.
 
-    Raises TooSlow where one piece takes longer than `timeout_s`.
+    count: told how many bytes there are in all, as far as it is known: before the first one where they are declared.
+    Raises TooSlow where one piece takes longer than `timeout_s`, and what `count` does.
     """
     too_large = TooLarge(f"The request has more than the {limit} bytes that are accepted.")
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and len(declared) < 20 and int(declared) > limit:
-        raise too_large
+    if declared.isdecimal() and len(declared) < 20:
+        if int(declared) > limit:
+            raise too_large
+        if count:
+            count(int(declared))
     read = 0
     pieces = request.stream()
     while True:
@@ -260,4 +272,6 @@ async def _bounded(request: Request, limit: int, timeout_s: float) -> AsyncGener
         read += len(piece)
         if read > limit:
             raise too_large
+        if count:
+            count(read)
         yield piece

@@ -49,12 +49,20 @@ async def speech_stream(request: Request) -> Response:
 async def _answer(request: Request, *, always_streamed: bool) -> Response:
     synthesizer: Synthesizer = request.app.state.synthesizer
     limits: ServerSettings = request.app.state.settings.server
-    asked = await parse_speech(request, limits, always_streamed=always_streamed)
+    upload = synthesizer.uploads.begin()
+    try:
+        asked = await parse_speech(request, limits, upload=upload, always_streamed=always_streamed)
+    except BaseException:
+        upload.close()
+        raise
     return SpeechResponse(synthesizer, asked, send_timeout_s=limits.send_timeout_s)
 
 
 class SpeechResponse(Response):
-    """Speaks when it is called. However it ends, the audio stream is closed, and with it the slot is free."""
+    """Speaks when it is called. However it ends, the audio stream is closed, and with it the slot is free.
+
+    The same holds for the recording that came with the request.
+    """
 
     def __init__(self, synthesizer: Synthesizer, asked: Asked, *, send_timeout_s: float) -> None:
         """send_timeout_s: how long a client may take for one piece before it counts as gone."""
@@ -67,6 +75,13 @@ class SpeechResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, unless the client leaves first."""
+        try:
+            await self._watched(scope, receive, send)
+        finally:
+            if self._asked.speech.sample is not None:
+                self._asked.speech.sample.close()
+
+    async def _watched(self, scope: Scope, receive: Receive, send: Send) -> None:
         answering = asyncio.create_task(self._speak(scope, receive, send))
         watching = asyncio.create_task(_until_gone(receive))
         try:
@@ -178,9 +193,9 @@ async def _events(answer: Answer) -> AsyncIterator[bytes]:
 
 
 def _has(scope: Scope, etag: str) -> bool:
-    """Whether the client says that it has this very content."""
+    """Whether the client says that it has this very content. `*` says nothing here: it names none."""
     sent = b",".join(value for name, value in scope["headers"] if name == b"if-none-match").decode("latin-1")
-    return any(tag.strip().removeprefix("W/") in (f'"{etag}"', "*") for tag in sent.split(","))
+    return any(tag.strip().removeprefix("W/") == f'"{etag}"' for tag in sent.split(","))
 
 
 def _cut_off(receive: Receive) -> None:

@@ -1,5 +1,6 @@
 """The voices, in every shape that clients read."""
 
+from contextlib import closing
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
@@ -50,16 +51,17 @@ async def add_voice(request: Request) -> dict[str, Any]:
     """Keep a recording as a voice: OpenAI's createVoice."""
     synthesizer: Synthesizer = request.app.state.synthesizer
     settings: Settings = request.app.state.settings
-    name, sample, notes = await parse_voice(request, settings.server)
-    custom = await synthesizer.speakers.add(name, sample, notes)
+    with closing(synthesizer.uploads.begin()) as upload:
+        name, sample, notes = await parse_voice(request, settings.server, upload=upload)
+        custom = await synthesizer.speakers.add(name, sample, notes)
     return _told(custom.voice, custom.notes)
 
 
 @router.delete("/v1/audio/voices/{voice_id}", dependencies=[Depends(require_admin)])
 async def delete_voice(request: Request, voice_id: str) -> dict[str, Any]:
-    """Delete a voice that was added."""
+    """Delete a voice that was added, and what it has said."""
     synthesizer: Synthesizer = request.app.state.synthesizer
-    await synthesizer.speakers.remove(voice_id)
+    await synthesizer.remove_voice(voice_id)
     return {"id": voice_id, "object": "audio.voice", "deleted": True}
 
 

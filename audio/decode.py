@@ -35,6 +35,7 @@ _FAULTS = (FFmpegError, IndexError, MemoryError, OverflowError, ValueError)
 """Of PyAV, over bytes that it cannot read. ValueError: the sound changes its rate or channels on the way."""
 
 _UNREADABLE = "This is no recording that can be read."
+_TOO_MANY = f"A recording may have {MAX_CHANNELS} channels at most."
 
 
 def decode(data: bytes, *, rate: int, max_s: float) -> Samples:
@@ -110,20 +111,28 @@ def _decoded(container: InputContainer, rate: int) -> Iterator[Samples]:
     """Pieces of the first track of sound."""
     track = _track(container)
     if track.codec_context.channels > MAX_CHANNELS:
-        raise Undecodable(f"A recording may have {MAX_CHANNELS} channels at most.")
+        raise Undecodable(_TOO_MANY)
     if not MIN_RATE <= track.codec_context.sample_rate <= MAX_RATE:
         raise Undecodable(f"A recording may have {MIN_RATE} to {MAX_RATE} Hz.")
     # FFmpeg's own way to one channel makes two equal ones louder by 3 dB, and clips them.
-    resampler = AudioResampler(format="fltp", rate=rate)
-    first: int | None = None
+    resampler = AudioResampler(format="flt", rate=rate)
+    first: tuple[int, int] | None = None
     for frame in container.decode(track):
-        first = first or frame.sample_rate
-        if frame.sample_rate != first:  # the resampler tells only where it has work to do
-            raise Undecodable("The sound of a recording may not change its rate on the way.")
+        shape = frame.sample_rate, frame.layout.nb_channels
+        first = first or shape
+        if shape != first:  # the resampler tells only where it has work to do
+            raise Undecodable("The sound of a recording may not change its rate or its channels on the way.")
+        if shape[1] > MAX_CHANNELS:  # whatever the header said
+            raise Undecodable(_TOO_MANY)
         yield from (_mono(resampled) for resampled in resampler.resample(frame))
     yield from (_mono(resampled) for resampled in resampler.resample(None))
 
 
 def _mono(frame: AudioFrame) -> Samples:
-    mixed: Samples = np.mean(frame.to_ndarray(), axis=0, dtype=np.float32)
+    """The mean of all channels of a packed frame.
+
+    Never of a planar one: PyAV counts planes up to a null pointer, and behind eight of them FFmpeg has put none.
+    """
+    assert not frame.format.is_planar
+    mixed: Samples = frame.to_ndarray().reshape(-1, frame.layout.nb_channels).mean(axis=1, dtype=np.float32)
     return mixed

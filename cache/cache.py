@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -111,6 +112,7 @@ class Cache(Generic[S]):
         self._flights: dict[Hashable, Recording[S]] = {}
         self._recordings: set[Recording[S]] = set()
         self._purse = Purse(MAX_ANSWER_BYTES, MAX_RECORDED_BYTES)
+        self._forgotten: Counter[str] = Counter()
         self._hits = self._shared = self._misses = 0
 
     def view(self) -> CacheView:
@@ -152,8 +154,14 @@ class Cache(Generic[S]):
         self._shared += 1
         return recording.listen(client)
 
-    def begin(self, flight: Hashable, client: str, key: str, make: Callable[[], Awaitable[S]]) -> Listener[S]:
-        """Listen to an answer that begins now, by `make`, and is kept under its key. Others may join the flight."""
+    def begin(
+        self, flight: Hashable, client: str, key: str, make: Callable[[], Awaitable[S]], *, voice: str = ""
+    ) -> Listener[S]:
+        """Listen to an answer that begins now, by `make`, and is kept under its key. Others may join the flight.
+
+        voice: of the answer, which is not kept if that is forgotten meanwhile.
+        """
+        forgotten = self._forgotten[voice]
 
         async def open() -> S:
             source = await make()
@@ -161,7 +169,9 @@ class Cache(Generic[S]):
             return source
 
         async def keep(source: S, pieces: list[bytes]) -> None:
-            await in_thread(self._threads, self._store.put, key, source.label, pieces)
+            await in_thread(self._threads, self._store.put, key, source.label, pieces, voice=voice)
+            if self._forgotten[voice] != forgotten:
+                await in_thread(self._threads, self._store.drop, key)
 
         def land(recording: Recording[S]) -> None:
             del self._flights[flight]
@@ -170,6 +180,11 @@ class Cache(Generic[S]):
         self._recordings.add(recording)
         recording.task.add_done_callback(lambda _: self._recordings.discard(recording))
         return recording.listen(client)
+
+    async def forget(self, voice: str) -> None:
+        """Remove all answers in a voice, and keep none of those that are being made."""
+        self._forgotten[voice] += 1
+        await in_thread(self._threads, self._store.forget, voice)
 
     async def sweep(self) -> None:
         """Remove what is too old or too much, again and again, until this is cancelled."""

@@ -49,8 +49,11 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class _Head(Label):
+    """voice: id of the one who speaks, so that what was spoken can go with it."""
+
     size: int
     digest: str
+    voice: str = ""
 
 
 _HEAD = TypeAdapter(_Head)
@@ -184,16 +187,18 @@ class Store:
         file.seek(begin)
         return Hit(head, stamp, [], file)
 
-    def put(self, key: str, label: Label, pieces: Iterable[bytes]) -> bool:
-        """Keep an answer; whether it is kept. One that is larger than the whole cache is not."""
+    def put(self, key: str, label: Label, pieces: Iterable[bytes], *, voice: str = "") -> bool:
+        """Keep an answer in a voice; whether it is kept. One that is larger than the whole cache is not."""
         audio = b"".join(pieces)
         if len(audio) > self._max_bytes:
             return False
         digest = _digest(key, label)
         digest.update(audio)
-        head = _Head(**asdict(label), size=len(audio), digest=digest.hexdigest())
+        head = _Head(**asdict(label), size=len(audio), digest=digest.hexdigest(), voice=voice)
         try:
-            self._make_folder()
+            # Nobody but its owner looks into a folder of ours: a sound is as private as its text. One that was there
+            # before keeps its mode, for it may be anybody's; the files are private in any case.
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._path(key)
             before = path.stat().st_size if path.exists() else None
             write_whole(path, [MAGIC, _HEAD.dump_json(head), b"\n", audio], is_synced=False)
@@ -220,6 +225,32 @@ class Store:
         with self._lock:
             self._usage = Usage(count, size)
 
+    def forget(self, voice: str) -> None:
+        """Remove all answers in a voice. Takes about a second for twenty thousand of them."""
+        for each in self._files():
+            with suppress(ValueError):
+                if _HEAD.validate_json(_head_line(each.path)).voice == voice:
+                    self._remove(each.path)
+        self.sweep()
+
+    def drop(self, key: str) -> None:
+        """Remove one answer."""
+        self._remove(self._path(key))
+
+    def clear(self) -> None:
+        """Remove all answers, and nothing else that may lie in the folder."""
+        for each in self._files():
+            if _head_line(each.path):
+                self._remove(each.path)
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether others may look into the folder. It was not made by us then, and stays as it is."""
+        try:
+            return bool(self._folder.stat().st_mode & 0o077)
+        except OSError:
+            return False
+
     def _files(self) -> Iterator["_File"]:
         """All answers in the folder; scratch files that nobody writes to any more are removed on the way."""
         try:
@@ -236,12 +267,6 @@ class Store:
                     yield _File(Path(entry.path), stat.st_size, stat.st_mtime, stat.st_atime)
                 elif is_left_behind(entry.name, stat.st_mtime):
                     self._remove(Path(entry.path))
-
-    def _make_folder(self) -> None:
-        """Nobody but its owner looks into it: a sound is as private as its text."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._folder.stat().st_mode & 0o077 and self._folder.stat().st_uid == os.getuid():
-            self._folder.chmod(0o700)
 
     def _remove(self, path: Path) -> bool:
         """Whether it is gone."""
@@ -262,6 +287,14 @@ class _File:
     size: int
     made_at: float
     used_at: float
+
+
+def _head_line(path: Path) -> bytes:
+    """What is told of an answer, as it is written; empty where a file is none."""
+    with suppress(OSError), open_plain(path) as file:
+        if file.read(len(MAGIC)) == MAGIC:
+            return file.readline(MAX_LABEL_BYTES)
+    return b""
 
 
 def _digest(key: str, label: Label) -> "hashlib.blake2b":

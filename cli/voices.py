@@ -11,16 +11,17 @@ from pydantic import ValidationError
 
 from audio.decode import kind_of
 from cli.settings import settings_or_exit
-from core.errors import SpeechError
+from core.errors import BadSample, InvalidValue, SpeechError
 from core.events import Silence
 from core.files import write_whole
 from core.settings import PROJECT, Settings
 from core.speech import REFERENCE_RATE, AudioFormat, SpeechRequest
 from synthesis.compose import open_synthesizer
-from voices.collection import open_collection
-from voices.folder import STANDARD, read_file
+from voices.collection import Collection, open_collection
+from voices.folder import FOLDER, STANDARD, read_file
 from voices.library import OPENAI_NAMES
 from voices.notes import MAX_NOTE_CHARS, Notes
+from voices.reading import Custom
 from voices.sample import clipped_share, noise_dbfs, reference, speech_dbfs
 
 GOOD_RATE = 22_050
@@ -64,12 +65,18 @@ def add(
     try:
         notes = Notes(language=language, transcript=transcript)
     except ValidationError as error:
-        option = str(error.errors()[0]["loc"][0])
-        raise typer.BadParameter(WANTED[option], param_hint=f"--{option}") from None
+        first = error.errors()[0]
+        option = str(first["loc"][0])
+        wanted = "It should be in UTF-8." if first["type"] == "string_unicode" else WANTED[option]
+        raise typer.BadParameter(wanted, param_hint=f"--{option}") from None
     try:
         data = read_file(file)
         _show(data)
-        custom = open_collection(settings.speech).add(file.stem if name is None else name, data, notes)
+        collection = open_collection(settings.speech)
+        if collection.holds(file):
+            custom = _kept(collection, file, has_wishes=name is not None or bool(notes.written))
+        else:
+            custom = collection.add(file.stem if name is None else name, data, notes)
     except (SpeechError, OSError) as error:
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
@@ -114,6 +121,20 @@ async def record(settings: Settings, folder: Path, names: Sequence[str]) -> None
             write_whole(folder / f"{name}.json", [notes.encode()])
             write_whole(folder / f"{name}.wav", [audio])
             print(f"{number} of {len(names)}: {name}, {answer.audio_s:.1f} s")
+
+
+def _kept(collection: Collection, file: Path, *, has_wishes: bool) -> Custom:
+    """The voice of a file in the folder of voices, which stays as it is, and so does what is written about it.
+
+    Raises BadSample where it is none, InvalidValue where something else is wished of it.
+    """
+    if has_wishes:
+        raise InvalidValue(f"It is in the folder of voices already; write into {file.stem}.json what there is to say.")
+    failed = collection.reload().failed
+    for custom in collection.voices.values():
+        if custom.path.samefile(file):
+            return custom
+    raise BadSample(failed.get(file.stem) or failed.get(f"{FOLDER}/{file.name}") or "It is no voice; see voices.json.")
 
 
 def _show(data: bytes) -> None:

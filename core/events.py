@@ -39,6 +39,9 @@ class Events(Protocol):
     def cache_failed(self, *, reason: str) -> None:
         """The cache was of no use, once of many times; `reason` is the kind and place of the exception."""
 
+    def cache_exposed(self, *, folder: str) -> None:
+        """Others may look into the cache's folder, which was there before; its files are still private."""
+
     def job_ended(
         self,
         *,
@@ -92,6 +95,9 @@ class Silence:
         """Ignored."""
 
     def cache_failed(self, *, reason: str) -> None:
+        """Ignored."""
+
+    def cache_exposed(self, *, folder: str) -> None:
         """Ignored."""
 
     def job_ended(

@@ -6,9 +6,9 @@ A `.env` in the project folder is read too; the real environment wins; an empty 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -29,6 +29,14 @@ DeviceChoice: TypeAlias = Literal["auto", "cpu", "gpu"]
 """Where workers shall run; auto: where the engine belongs, if there is such a device."""
 
 
+def _sendable(key: SecretStr) -> SecretStr:
+    """A key that a client can send in a header just as it is. Raises ValueError."""
+    text = key.get_secret_value()
+    if text != text.strip() or not (text.isascii() and text.isprintable()):
+        raise ValueError("It should have printable ASCII characters only, and no blank at its ends")
+    return key
+
+
 class ServerSettings(_Group):
     """Where the server listens and what it lets in."""
 
@@ -36,9 +44,9 @@ class ServerSettings(_Group):
     port: int = Field(9004, ge=1, le=65535, description="Port to listen on.")
     debug: bool = Field(False, description="Log more. Never logs the text of a request.")
     log_text: bool = Field(False, description="Log what is spoken, for debugging. Nothing of it is private any more.")
-    admin_api_key: SecretStr = Field(
+    admin_api_key: Annotated[SecretStr, AfterValidator(_sendable)] = Field(
         SecretStr(""),
-        description="Key for routes that change something (voices, /admin). Empty: only from this machine. "
+        description="Key for routes that change something (voices, /admin), in ASCII. Empty: only from this machine. "
         "Behind a proxy or tunnel, set it: everybody seems to be at this machine there.",
     )
     cors_allow_origins: str = Field(
@@ -50,6 +58,11 @@ class ServerSettings(_Group):
         512 * 2**20,
         ge=2**20,
         description="Memory in bytes for answers that must be whole before they leave (wav, flac).",
+    )
+    max_upload_bytes: int = Field(
+        256 * 2**20,
+        ge=2**20,
+        description="Memory in bytes for recordings that requests bring; where it is full, the next is answered 503.",
     )
     send_timeout_s: float = Field(
         60.0, gt=0, description="Seconds that a client may take to send or read one piece before it counts as gone."
@@ -144,7 +157,8 @@ class CacheSettings(_Group):
     cache_ttl_minutes: float = Field(
         10080.0,
         ge=0,
-        description="Minutes that an answer is kept. 0: no cache, nothing of a request is written to disk.",
+        description="Minutes that an answer is kept. 0: no cache, nothing of a request is written to disk, "
+        "and what was kept before is removed at the start.",
     )
     cache_max_bytes: int = Field(
         2 * 2**30, ge=0, description="Size in bytes of all of them; beyond, the least recently used go first."
@@ -239,7 +253,8 @@ def load_settings(**overrides: Any) -> Settings:
         try:
             groups[name] = group(**own)
         except ValidationError as error:
-            problems += [f"{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors()]
+            said = [(str(each["loc"][0]).upper(), each["msg"]) for each in error.errors()]
+            problems += [f"{field}: {message.removeprefix('Value error, ')}" for field, message in said]
         except UnicodeDecodeError:
             raise SettingsError(f"{PROJECT / '.env'}: The file should be in UTF-8.") from None
     if problems:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -158,6 +158,16 @@ class Traits:
     precision: str = ""
 
 
+class Sample(Protocol):
+    """A recording that came with a request, for as long as it may take memory."""
+
+    async def read(self, transcript: str = "") -> Reference:
+        """The voice of it. Raises BadSample, Overloaded."""
+
+    def close(self) -> None:
+        """Let go of it; safe more than once."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
     """What one client wants spoken, checked for type and range; names are resolved later.
@@ -166,7 +176,7 @@ class SpeechRequest:
     speed: 0.25 to 4. sample_rate: Hz, None for the format's own default.
     streamed: bytes leave while later ones are still being made; otherwise the answer is whole and carries exact sizes.
     paced: the client plays as it reads, so audio need not run far ahead of real time.
-    sample: a recording of the voice that came with the request, a file of any kind. transcript: what is said in it.
+    sample: a recording of the voice that came with the request. transcript: what is said in it.
     client: whose request it is: clients share the engine fairly. max_wait_s: refuse rather than start sound later.
     cached: an answer that was made before will do, and this one may be kept.
     """
@@ -181,7 +191,7 @@ class SpeechRequest:
     paced: bool = False
     params: Params = Params()
     seed: int | None = None
-    sample: bytes | None = field(default=None, repr=False)
+    sample: Sample | None = field(default=None, repr=False)
     transcript: str = field(default="", repr=False)
     client: str = ""
     max_wait_s: float | None = None

@@ -3,9 +3,11 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 
 from backends.registry import device as device_of
 from backends.registry import is_heavy, resolve
@@ -14,6 +16,7 @@ from cache.store import Store
 from core.clock import Clock, SystemClock
 from core.events import Events
 from core.settings import PROJECT, CacheSettings, PoolSettings, Settings
+from core.threads import in_thread
 from pool.forks import Template
 from pool.memory import open_memory
 from pool.mps import Mps, is_installed
@@ -31,6 +34,7 @@ from synthesis.stream import AudioStream
 from synthesis.synthesizer import Synthesizer
 from voices.collection import open_collection
 from voices.library import Library
+from voices.uploads import Uploads
 
 DISK_THREADS = 2
 """For the cache."""
@@ -50,6 +54,16 @@ def _mps(settings: PoolSettings, backend: str, device: str) -> Mps | None:
     return Mps() if settings.gpu_mps == "on" or is_installed() else None
 
 
+def _worker(settings: Settings, backend: str, mps: Mps | None) -> WorkerSpec:
+    return WorkerSpec(
+        backend,
+        settings.options(backend),
+        latents=str(PROJECT / settings.pool.state_dir / LATENTS),
+        is_guarded=settings.pool.quality_guard,
+        environment=mps.environment if mps else {},
+    )
+
+
 def _cold_pool(settings: PoolSettings, device: str, *, shares_fate: bool) -> ColdPool:
     return ColdPool(
         shares_fate=shares_fate,
@@ -64,10 +78,23 @@ def _cold_pool(settings: PoolSettings, device: str, *, shares_fate: bool) -> Col
     )
 
 
-def _cache(settings: CacheSettings, events: Events, clock: Clock, threads: Executor) -> Cache[AudioStream] | None:
-    if not settings.cache_ttl_minutes:
-        return None
-    learn_rules()
+def _scheduler(
+    settings: PoolSettings, limits: Limits, device: str, *, notebook: Notebook, shares_fate: bool
+) -> Scheduler:
+    return Scheduler(
+        lead_s=settings.stream_lead_s,
+        limits=limits,
+        cold=_cold_pool(settings, device, shares_fate=shares_fate),
+        device=device,
+        patience=Patience(task_s=settings.hang_seconds),
+        learned=notebook.read(),
+    )
+
+
+def _cache(
+    settings: CacheSettings, events: Events, clock: Clock, threads: Executor
+) -> tuple[Cache[AudioStream] | None, Callable[[], Coroutine[Any, Any, None]]]:
+    """The cache, and what is to be done for it; where it is off, what was kept before goes."""
     troubles = Troubles(events)
     store = Store(
         PROJECT / settings.audio_cache_dir,
@@ -75,7 +102,25 @@ def _cache(settings: CacheSettings, events: Events, clock: Clock, threads: Execu
         max_bytes=settings.cache_max_bytes,
         on_trouble=troubles,
     )
-    return Cache(store, troubles, clock=clock, threads=threads)
+    if not settings.cache_ttl_minutes:
+        return None, partial(in_thread, threads, store.clear)
+    learn_rules()
+    if store.is_exposed:
+        events.cache_exposed(folder=str(settings.audio_cache_dir))
+    cache: Cache[AudioStream] = Cache(store, troubles, clock=clock, threads=threads)
+    return cache, cache.sweep
+
+
+def _speakers(settings: Settings, pool: Pool, events: Events, *, threads: Executor, desk: Executor) -> Speakers:
+    return Speakers(
+        Library(settings.speech.default_voice),
+        open_collection(settings.speech),
+        traits=lambda: pool.known_traits,
+        events=events,
+        threads=threads,
+        desk=desk,
+        latents=PROJECT / settings.pool.state_dir / LATENTS,
+    )
 
 
 @asynccontextmanager
@@ -88,50 +133,37 @@ async def open_synthesizer(
     state = PROJECT / settings.pool.state_dir
     memory, device = open_memory(device_of(backend, settings.pool.tts_device))
     mps = await asyncio.to_thread(_mps, settings.pool, backend, device)
-    spec = WorkerSpec(
-        backend,
-        settings.options(backend),
-        latents=str(state / LATENTS),
-        is_guarded=settings.pool.quality_guard,
-        environment=mps.environment if mps else {},
-    )
+    spec = _worker(settings, backend, mps)
     name = re.sub(r"\W+", "-", backend) + ("-mps" if mps else "")  # it is another speed
     notebook = Notebook(state / f"{name}.json", events)
     limits = _limits(settings.pool)
-    scheduler = Scheduler(
-        lead_s=settings.pool.stream_lead_s,
-        limits=limits,
-        cold=_cold_pool(settings.pool, device, shares_fate=mps is not None),
-        device=device,
-        patience=Patience(task_s=settings.pool.hang_seconds),
-        learned=notebook.read(),
-    )
+    scheduler = _scheduler(settings.pool, limits, device, notebook=notebook, shares_fate=mps is not None)
     template = Template(backend, events) if is_heavy(backend) and settings.pool.cold_pool_size != 0 else None
     pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory, template=template)
     with (
         ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads,
         ThreadPoolExecutor(max_workers=DISK_THREADS, thread_name_prefix="disk") as disk,  # no encoder waits for a disk
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="voices") as desk,
+        ThreadPoolExecutor(max_workers=1, thread_name_prefix="uploads") as reader,
     ):
-        cache = _cache(settings.cache, events, clock, disk)
-        speakers = Speakers(
-            Library(settings.speech.default_voice),
-            open_collection(settings.speech),
-            traits=lambda: pool.known_traits,
+        cache, tend = _cache(settings.cache, events, clock, disk)
+        speakers = _speakers(settings, pool, events, threads=threads, desk=desk)
+        synthesizer = Synthesizer(
+            settings,
+            pool,
+            speakers,
+            cache,
+            backend=backend,
+            uploads=Uploads(settings.server.max_upload_bytes, reader),
+            limits=limits,
+            clock=clock,
             events=events,
             threads=threads,
-            desk=desk,
-            latents=state / LATENTS,
-        )
-        synthesizer = Synthesizer(
-            settings, pool, speakers, cache, backend=backend, limits=limits, clock=clock, events=events, threads=threads
         )
         events.server_started(backend=backend)
         pool.open()
         speakers.open()
-        chores = {asyncio.create_task(notebook.keep(lambda: scheduler.learned))}
-        if cache:
-            chores.add(asyncio.create_task(cache.sweep()))
+        chores = {asyncio.create_task(notebook.keep(lambda: scheduler.learned)), asyncio.create_task(tend())}
         try:
             yield synthesizer
         finally:

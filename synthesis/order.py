@@ -26,7 +26,7 @@ DIGIT_CHARS = 15
 class Order:
     """voice: as resolved. language: as asked for, None where the text is to tell, or else default_language.
 
-    traits: of the engine that will speak. waited_s: for it to load, None where it had.
+    traits: of the engine that will speak. waited_s: for it to load, None where it had. speaker: id of the voice.
     """
 
     request: SpeechRequest
@@ -35,6 +35,7 @@ class Order:
     traits: Traits
     default_language: str = "en"
     waited_s: float | None = None
+    speaker: str = ""
 
     def wait_s(self, deadline_s: float) -> float | None:
         """Seconds that the first sound may take from now on; None for no limit but the server's own, from now.

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from backends.latents import forget
@@ -18,10 +17,7 @@ from voices.library import Library, folded
 from voices.notes import Notes
 from voices.reading import Custom
 from voices.recordings import Recordings
-from voices.sample import reference
-
-SAMPLE_FIELD = "custom_voice_file"
-"""What errors call the recording that came with a request."""
+from voices.uploads import SAMPLE_FIELD
 
 
 class Speakers:
@@ -40,7 +36,7 @@ class Speakers:
     ) -> None:
         """library: OpenAI's names. traits: of the engine, None as long as it loads. latents: where engines keep voices.
 
-        threads: where the recording of a request is read. desk: where the operator's voices are read and changed,
+        threads: where a voice is read when it is spoken in. desk: where the operator's voices are read and changed,
         which takes seconds where there are many; nobody who speaks should wait behind it.
         """
         self._library = library
@@ -102,8 +98,7 @@ class Speakers:
         voice = library.resolve(request.voice)
         if request.sample is not None:
             _check_cloning(traits, SAMPLE_FIELD)
-            made = partial(reference, request.sample, param=SAMPLE_FIELD, transcript=request.transcript)
-            return voice, _checked(traits, await in_thread(self._threads, made), param="transcript")
+            return voice, _checked(traits, await request.sample.read(request.transcript), param="transcript")
         custom = customs.get(voice.id)
         if custom is None or custom.voice != voice:
             custom = self._collection.standard.get(voice.id) if traits.can_clone else None

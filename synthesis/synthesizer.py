@@ -34,6 +34,8 @@ from synthesis.status import Status
 from synthesis.stream import AudioStream
 from text.language import canonical, detect
 from text.plan import plan
+from voices.library import folded
+from voices.uploads import Uploads
 
 LONG_TEXT_CHARS = 1000
 """Longer texts are planned in a thread, so that the event loop is never held for more than a few milliseconds."""
@@ -50,14 +52,19 @@ class Synthesizer:
         cache: Cache[AudioStream] | None,
         *,
         backend: str,
+        uploads: Uploads,
         limits: Limits,
         clock: Clock,
         events: Events,
         threads: Executor,
     ) -> None:
-        """cache: None where it is off. backend: its name. limits: of the queue. threads: where encoding blocks."""
+        """cache: None where it is off. backend: its name. uploads: that requests bring. limits: of the queue.
+
+        threads: where encoding blocks.
+        """
         self._settings = settings
         self.speakers = speakers
+        self.uploads = uploads
         self._pool = pool
         self._cache = cache
         self._backend = backend
@@ -126,7 +133,7 @@ class Synthesizer:
             waited_s = self._clock.now() - came
         voice, reference = await self.speakers.resolve(request, traits)
         language = self._asked_language(request, voice, traits)
-        order = Order(request, reference, language, traits, self._default_language, waited_s)
+        order = Order(request, reference, language, traits, self._default_language, waited_s, voice.id)
         began = self._clock.now()
         self._in_flight += 1
         answer = None
@@ -157,6 +164,12 @@ class Synthesizer:
         answer.on_close(close)
         return answer
 
+    async def remove_voice(self, name: str) -> None:
+        """Delete one of the operator's voices, and what was kept of its speech. Raises as `Speakers.remove` does."""
+        await self.speakers.remove(name)
+        if self._cache:
+            await self._cache.forget(folded(name))
+
     async def _answer(self, order: Order) -> Answer:
         """From the disk, from an answer in flight, or from the engine; nothing of it may have come yet."""
         if self._cache is not None and order.request.cached and order.request.sample is None:
@@ -179,7 +192,7 @@ class Synthesizer:
         give_back = self._reserve(order.request)
         client = order.request.client
         joined = cache.join(flight, client)
-        audio = joined or cache.begin(flight, client, key, partial(self._open, order))
+        audio = joined or cache.begin(flight, client, key, partial(self._open, order), voice=order.speaker)
         answer = Answer(audio, cache="MISS", clock=self._clock, is_joined=joined is not None)
         answer.on_close(give_back)
         return answer

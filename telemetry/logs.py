@@ -95,6 +95,10 @@ class LogEvents:
         """The cache was of no use."""
         _write(logging.WARNING, "cache failed", reason=reason)
 
+    def cache_exposed(self, *, folder: str) -> None:
+        """Others may look into the cache's folder."""
+        _write(logging.WARNING, "cache folder open to others", folder=folder)
+
     def job_ended(
         self,
         *,

@@ -29,6 +29,7 @@ def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("TMPDIR", str(folder))
         patch.setattr(tempfile, "tempdir", None)
         patch.setenv("STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("AUDIO_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("CACHE_TTL_MINUTES", "0")  # speech is what is tested; the cache has tests of its own
         yield folder
 

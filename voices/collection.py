@@ -74,6 +74,10 @@ class Collection:
         gone = tuple(name for name in before.voices if name not in after.voices)
         return Change(tuple(after.voices), after.failed, gone)
 
+    def holds(self, file: Path) -> bool:
+        """Whether a file lies in the folder already, so that adding it would replace it by itself."""
+        return os.path.dirname(os.path.realpath(file)) == os.path.realpath(self._folder.root / FOLDER)
+
     def add(self, name: str, data: bytes, notes: Notes, *, taken: frozenset[str] = NOBODY) -> Custom:
         """Keep a recording as a voice, in place of an earlier one of that name.
 
@@ -130,7 +134,7 @@ class Collection:
         path = folder / f"{voice_id}.{kind}"
         try:
             shown = f"{self._folder.shown(folder)}/{path.name}"
-            known = notes_for_new(notes.model_copy(update={"file": f"{FOLDER}/{path.name}"}), path)
+            known = notes_for_new(notes.model_copy(update={"file": f"{FOLDER}/{path.name}"}), path, self._folder.root)
         except BadEntry as error:
             raise InvalidValue(f"The server's folder of voices does not take it: {error}") from None
         return Custom(Voice(voice_id, voice_id, known.language, shown), path, known)

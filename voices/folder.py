@@ -17,6 +17,9 @@ SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".m4a", ".webm", ".aac")
 
 MAX_FILE_BYTES = 25 * 2**20
 
+MAX_ENTRIES = 10_000
+"""In voices.json. Each of them is looked for on disk, which takes a second for all of these."""
+
 _ASTRAY = "Its file should be a plain one, and lie below VOICE_ASSET_DIR."
 
 
@@ -38,6 +41,8 @@ class Folder:
             raise BadEntry("It is no JSON that can be read.") from None
         if not isinstance(entries, dict):
             raise BadEntry("It should be an object of names.")
+        if len(entries) > MAX_ENTRIES:
+            raise BadEntry(f"It has {len(entries)} names; {MAX_ENTRIES} are looked at.")
         return {name: {"file": entry} if isinstance(entry, str) else entry for name, entry in entries.items()}
 
     def named(self, entries: Mapping[str, object]) -> set[str]:

@@ -1,6 +1,7 @@
 """What is written about a voice: in voices.json, and in files beside its recording."""
 
 import json
+import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -47,15 +48,19 @@ def notes_of(fields: object) -> Notes:
         raise BadEntry(f"{where}: {error.errors()[0]['msg']}.") from None
 
 
-def notes_with(notes: Notes, recording: Path) -> Notes:
-    """What an entry says, and what the files beside its recording say where it is silent. Raises BadEntry."""
-    for_all, own = _beside(recording.with_name(f"{FOR_ALL}.json")), _beside(recording.with_suffix(".json"))
+def notes_with(notes: Notes, recording: Path, root: Path) -> Notes:
+    """What an entry says, and what the files beside its recording say where it is silent; all of them lie below `root`.
+
+    Raises BadEntry.
+    """
+    for_all = _beside(recording.with_name(f"{FOR_ALL}.json"), root)
+    own = _beside(recording.with_suffix(".json"), root)
     return notes_of({**for_all, **own, **notes.written})
 
 
-def notes_for_new(notes: Notes, recording: Path) -> Notes:
+def notes_for_new(notes: Notes, recording: Path, root: Path) -> Notes:
     """The same for a recording that nothing is written about so far."""
-    return notes_of({**_beside(recording.with_name(f"{FOR_ALL}.json")), **notes.written})
+    return notes_of({**_beside(recording.with_name(f"{FOR_ALL}.json"), root), **notes.written})
 
 
 def read_json(path: Path) -> object:
@@ -70,8 +75,12 @@ def read_json(path: Path) -> object:
         raise ValueError("It is nested too deeply.") from None
 
 
-def _beside(path: Path) -> dict[str, object]:
-    """What a file beside a recording says of it; nothing where it is none of ours."""
+def _beside(path: Path, root: Path) -> dict[str, object]:
+    """What a file beside a recording says of it; nothing where it is none of ours, or a link that leads out of `root`:
+    clients are told what is written about a voice.
+    """
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        return {}
     try:
         fields = read_json(path)
     except (OSError, ValueError):

@@ -92,7 +92,7 @@ class Reader:
     def _custom(self, voice_id: str, name: str, entry: object) -> Custom:
         said = notes_of(entry)
         path = self._folder.locate(said.file)
-        notes = notes_with(said, path)
+        notes = notes_with(said, path, self._folder.root)
         self._check(path)
         return Custom(Voice(voice_id, name, notes.language, self._folder.shown(path)), path, notes)
 

@@ -11,8 +11,10 @@ from api.errors import on_speech_error
 from core.errors import SpeechError
 from core.settings import load_settings
 
+Headers = dict[str, str | bytes] | list[tuple[str, str]]
 
-def status(headers: dict[str, str | bytes], *, key: str = "", peer: str = "127.0.0.1") -> int:
+
+def status(headers: Headers, *, key: str = "", peer: str = "127.0.0.1") -> int:
     app = FastAPI()
     app.state.settings = load_settings(admin_api_key=key)
     app.add_exception_handler(SpeechError, on_speech_error)
@@ -55,7 +57,9 @@ def test_with_a_key_the_key_decides(headers, expected, peer):
         {},
         {"Host": "localhost:9004"},
         {"Host": "[::1]:9004"},
-        {"Origin": "http://localhost:9004", "Sec-Fetch-Site": "same-origin"},
+        {"Host": "LocalHost:9004"},
+        {"Host": "localhost:9004", "Origin": "http://localhost:9004", "Sec-Fetch-Site": "same-origin"},
+        {"Origin": "http://127.0.0.1:9004"},
         {"Sec-Fetch-Site": "none"},
         {"Authorization": "Bearer none"},
     ],
@@ -80,6 +84,26 @@ def test_without_a_key_somebody_at_this_machine_may(headers):
         {"X-Forwarded-For": "127.0.0.1"},
         {"X-Real-IP": "127.0.0.1"},
         {"Via": "1.1 proxy"},
+        {"X-Client-IP": "10.0.0.1"},
+        {"CF-Connecting-IP": "10.0.0.1"},
+        {"True-Client-IP": "10.0.0.1"},
+        {"X-Forwarded-Server": "proxy"},
+        {"Host": "evil.com@localhost"},
+        {"Host": "localhost/evil"},
+        {"Host": "localhost#evil.com"},
+        {"Host": "localhost:"},
+        {"Host": "localhost:9004 "},
+        {"Host": "localhost, evil.com"},
+        {"Origin": "http://127.0.0.1:3000"},
+        {"Origin": "http://127.0.0.1"},
+        {"Origin": "https://127.0.0.1:9004"},
+        {"Origin": "http://localhost:9004"},
+        {"Origin": "file://127.0.0.1:9004"},
+        {"Origin": ""},
+        [("Host", "localhost"), ("Host", "evil.com")],
+        [("Host", "localhost"), ("Host", "localhost")],
+        [("Origin", "http://127.0.0.1:9004"), ("Origin", "https://a.example")],
+        [("Sec-Fetch-Site", "none"), ("Sec-Fetch-Site", "cross-site")],
     ],
 )
 def test_without_a_key_a_page_or_a_proxy_may_not(headers):

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import math
+from concurrent.futures import Executor
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -24,6 +26,7 @@ from core.errors import (
     UnsupportedLanguage,
 )
 from core.settings import load_settings
+from voices.uploads import Uploads
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,8 @@ def test_a_client_that_leaves_in_the_middle_of_its_request_is_no_fault_of_ours(
     path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = create_app(load_settings())
-    app.state.synthesizer = None
+    uploads = Uploads(2**20, Executor())
+    app.state.synthesizer = SimpleNamespace(uploads=uploads)
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -118,4 +122,5 @@ def test_a_client_that_leaves_in_the_middle_of_its_request_is_no_fault_of_ours(
     client = {"query_string": b"", "headers": form, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}
     asyncio.run(app({**scope, **client, "scheme": "http", "root_path": ""}, receive, send))
     assert sent[0]["status"] == 499
+    assert uploads.held == 0
     assert not caplog.records

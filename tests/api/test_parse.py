@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
@@ -20,6 +21,7 @@ from api.schemas import SpeechBody
 from core.errors import SpeechError
 from core.settings import ServerSettings, load_settings
 from core.speech import AudioFormat, Params, SpeechRequest
+from voices.uploads import Upload, Uploads
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
@@ -27,6 +29,8 @@ MULTIPART = "multipart/form-data; boundary=x"
 OPTIONAL = sorted(set(SpeechBody.model_fields) - {"input"})
 LIMITS = {"max_input_chars": 32_768, "max_body_bytes": 26 * 2**20}
 HI = ('name="input"', b"hi")
+NOBODY = Executor()
+"""Who reads recordings: here they only come."""
 SAMPLE = ('name="custom_voice_file"; filename="a.wav"', b"RIFF")
 
 
@@ -38,9 +42,13 @@ def parse(
     always_streamed: bool = False,
     leaves: bool = False,
     length: str | None = None,
+    room: Uploads | None = None,
     **limits: int,
 ) -> Asked:
-    """Parse a body that comes in pieces. leaves: the client goes instead of ending it; length: what it declared."""
+    """Parse a body that comes in pieces.
+
+    leaves: the client goes instead of ending it. length: what it declared. room: for uploads.
+    """
     messages = iter([body] if isinstance(body, bytes) else body)
     last: Message = {"type": "http.disconnect"} if leaves else {"type": "http.request", "body": b""}
 
@@ -53,7 +61,14 @@ def parse(
     request = Request(
         {"type": "http", "method": "POST", "path": "/", "headers": headers, "http_version": http}, receive
     )
-    return asyncio.run(parse_speech(request, bounds(**{**LIMITS, **limits}), always_streamed=always_streamed))
+    taken = bounds(**{**LIMITS, **limits})
+    upload = (room or Uploads(2**40, NOBODY)).begin()
+    return asyncio.run(parse_speech(request, taken, upload=upload, always_streamed=always_streamed))
+
+
+def sample_of(asked: Asked) -> bytes | None:
+    sample = asked.speech.sample
+    return sample.data if isinstance(sample, Upload) else None
 
 
 @cache
@@ -68,7 +83,7 @@ def refused(*args: Any, **kwargs: Any) -> tuple[int, str | None]:
     answer = error_response(caught.value)
     error = json.loads(bytes(answer.body))["error"]
     assert set(error) == {"message", "type", "param", "code"}
-    assert error["type"] == "invalid_request_error"
+    assert error["type"] == ("overloaded_error" if answer.status_code == 503 else "invalid_request_error")
     assert error["message"].endswith(".")
     return answer.status_code, error["param"]
 
@@ -353,13 +368,13 @@ def test_a_broken_or_a_crowded_form_is_refused(kind: str, body: bytes) -> None:
 
 
 def test_a_form_may_have_64_fields_and_4_files() -> None:
-    assert parse(multipart(HI, *[('name="a"', b"")] * 63, *[SAMPLE] * 4), MULTIPART).speech.sample == SAMPLE[1]
+    assert sample_of(parse(multipart(HI, *[('name="a"', b"")] * 63, *[SAMPLE] * 4), MULTIPART)) == SAMPLE[1]
 
 
 @pytest.mark.parametrize("name", ["custom_voice_file", "speaker_wav"])
 def test_a_file_of_either_name_is_a_sample_and_a_text_is_none(name: str) -> None:
     upload = multipart(HI, (f'name="{name}"; filename="../a.wav"', b"RIFF"))
-    assert parse(upload, MULTIPART).speech == SpeechRequest("hi", sample=b"RIFF")
+    assert sample_of(parse(upload, MULTIPART)) == b"RIFF"
     assert parse(plain_parts([("input", "hi"), (name, "a.wav")]), MULTIPART).speech == SpeechRequest("hi")
     assert parse(multipart(HI, ('name="other"; filename="a.wav"', b"RIFF")), MULTIPART).speech == SpeechRequest("hi")
 
@@ -372,7 +387,8 @@ def test_a_text_that_comes_as_a_file_is_no_text() -> None:
 def test_a_form_may_come_in_pieces_of_any_size(step: int) -> None:
     body = multipart(HI, SAMPLE, ('name="speed"', b"2"))
     pieces = [body[start : start + step] for start in range(0, len(body), step)]
-    assert parse(pieces, MULTIPART).speech == SpeechRequest("hi", speed=2, sample=SAMPLE[1])
+    asked = parse(pieces, MULTIPART)
+    assert (asked.speech.text, asked.speech.speed, sample_of(asked)) == ("hi", 2, SAMPLE[1])
 
 
 # --- sizes
@@ -404,6 +420,25 @@ def test_an_upload_may_fill_the_body_to_its_limit() -> None:
     full = multipart(HI, (SAMPLE[0], b"a" * (4096 - empty)))
     assert parse(full, MULTIPART, max_body_bytes=4096).speech.sample
     assert refused(full + b" ", MULTIPART, max_body_bytes=4096) == (413, None)
+
+
+def test_an_upload_counts_what_its_request_holds_and_then_the_recording_alone() -> None:
+    body = multipart(HI, ('name="input"', b"a" * 1000), SAMPLE)
+    for length in (None, str(len(body))):
+        room = Uploads(len(body) + 100, NOBODY)
+        held = parse([body[:500], body[500:]], MULTIPART, room=room, length=length)
+        assert room.held == len(SAMPLE[1])
+        assert refused(body[:-20] + b"a" * 200, MULTIPART, room=room) == (503, None)
+        assert held.speech.sample is not None
+        held.speech.sample.close()
+
+
+def test_where_there_is_no_room_for_an_upload_its_declared_length_is_enough_to_say_so() -> None:
+    room = Uploads(5000, NOBODY)
+    room.reserve(1)
+    unread: Any = Untouched()
+    assert refused(unread, MULTIPART, length="5000", room=room) == (503, None)
+    assert room.held == 1
 
 
 class Untouched:
@@ -518,8 +553,10 @@ def test_a_body_whose_end_does_not_come_is_408(kind: str) -> None:
 
         headers = [(b"content-type", kind.encode())]
         request = Request({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive)
+        upload = Uploads(2**20, NOBODY).begin()
+        limits = load_settings(send_timeout_s=0.05).server
         with pytest.raises(SpeechError) as caught:
-            await parse_speech(request, load_settings(send_timeout_s=0.05).server, always_streamed=False)
+            await parse_speech(request, limits, upload=upload, always_streamed=False)
         assert caught.value.status == 408
 
     asyncio.run(scene())

@@ -8,12 +8,13 @@ import sys
 import textwrap
 import time
 import wave
+from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 
-from audio.decode import TooLong, Undecodable, decode, kind_of
+from audio.decode import MAX_CHANNELS, TooLong, Undecodable, decode, kind_of
 from audio.encode import Encoder
 from core.speech import AudioFormat
 from harness.server import PROJECT
@@ -27,13 +28,16 @@ def encoded(format: AudioFormat) -> bytes:
     return encoder.feed(TONE) + encoder.finish()
 
 
+LAYOUTS = {1: "mono", 2: "stereo", 3: "3.0", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
+
+
 def contained(muxer: str, codec: str, rate: int = 48_000, layout: str = "stereo") -> bytes:
     file = io.BytesIO()
     with av.open(file, "w", format=muxer) as container:
         stream = container.add_stream(codec, rate, layout=layout)
-        channels = 1 if layout == "mono" else 2
+        channels = av.AudioLayout(layout).nb_channels
         tone = 0.3 * np.sin(2 * np.pi * 440 / rate * np.arange(2 * rate))
-        frame = av.AudioFrame.from_ndarray(np.tile(tone, (channels, 1)).astype(np.float32), "fltp", layout)
+        frame = av.AudioFrame.from_ndarray(tone.repeat(channels)[None].astype(np.float32), "flt", layout)
         frame.sample_rate = rate
         fifo = av.AudioFifo()
         fifo.write(frame)
@@ -146,6 +150,61 @@ def test_what_has_no_decoder_is_of_no_kind(tag):
 def test_a_cut_recording_gives_what_there_is_of_it():
     data = encoded(AudioFormat.MP3)
     assert len(decode(data[: len(data) // 2], rate=RATE, max_s=10)) / RATE == pytest.approx(1.0, abs=0.2)
+
+
+READ = """
+import sys
+from pathlib import Path
+from audio.decode import Undecodable, decode
+data = Path(sys.argv[1]).read_bytes()
+begin, end, step = map(int, sys.argv[2:])
+for at in range(begin, end, step):
+    try:
+        print(len(decode(data[:at] + bytes([data[at] ^ 0x5a]) + data[at + 1 :], rate=24_000, max_s=10)))
+    except Undecodable as error:
+        print(error)
+"""
+"""Reads a file once for each of some bytes of it, which is another one then."""
+
+
+def read_apart(path: Path, data: bytes, *spoilt: int) -> list[str]:
+    """What became of each reading, in a process of its own: a fault in a decoder ends it, and not the tests."""
+    path.write_bytes(data)
+    command = [sys.executable, "-c", READ, str(path), *map(str, spoilt)]
+    ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("muxer", "codec", "channels"),
+    [
+        *(("wav", "pcm_s16le", channels) for channels in range(1, 11)),
+        *(("flac", "flac", channels) for channels in range(1, 9)),
+        *(("ogg", "libopus", channels) for channels in range(1, 9)),
+    ],
+)
+def test_as_many_channels_as_there_may_be_are_read_and_more_are_refused(tmp_path, muxer, codec, channels):
+    data = contained(muxer, codec, layout=LAYOUTS.get(channels, f"{channels}C"))
+    last = len(data) - 1  # of no consequence: a file may be cut anywhere
+    (said,) = read_apart(tmp_path / "file", data, last, len(data), 1)
+    if channels > MAX_CHANNELS:
+        assert "channels at most" in said
+    else:
+        assert int(said) == pytest.approx(2 * RATE, abs=0.1 * RATE)
+
+
+def test_no_spoilt_byte_ends_the_process(tmp_path):
+    """In AAC each frame says anew how many channels it has, whatever the header did."""
+    data = contained("adts", "aac", layout="mono")
+    assert len(read_apart(tmp_path / "file", data, 0, len(data), 61)) > 100
+
+
+@pytest.mark.parametrize("rate", [RATE, 48_000])
+def test_more_channels_on_the_way_end_nothing_but_the_reading(tmp_path, rate):
+    data = contained("adts", "aac", rate, "mono") + contained("adts", "aac", rate, "7.1")
+    (said,) = read_apart(tmp_path / "file", data, len(data) - 1, len(data), 1)
+    assert "channels" in said
 
 
 def test_nothing_else_is_opened(tmp_path):

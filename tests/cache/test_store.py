@@ -69,13 +69,39 @@ def test_what_is_put_is_found_to_the_last_byte(store, troubles, size):
     assert not troubles
 
 
-@pytest.mark.parametrize("is_there_before", [False, True])
-def test_only_its_owner_may_look_into_the_folder(store, tmp_path, is_there_before):
-    if is_there_before:
-        (tmp_path / "cache").mkdir(mode=0o755)
+@pytest.mark.parametrize("mode_before", [None, 0o755, 0o1777])
+def test_only_its_owner_may_look_into_a_folder_of_ours_and_another_one_stays_as_it_was(store, tmp_path, mode_before):
+    if mode_before:
+        (tmp_path / "cache").mkdir()
+        (tmp_path / "cache").chmod(mode_before)
     store.put(KEYS[0], LABEL, [b"data"])
-    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "cache").stat().st_mode & 0o7777 == (mode_before or 0o700)
+    assert store.is_exposed == bool(mode_before)
     assert file_of(store, tmp_path).stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_voice_said_goes_with_it_and_nothing_else_does(store, tmp_path, troubles):
+    for key, voice in zip(KEYS, ("anna", "ben", ""), strict=False):
+        store.put(key, LABEL, [b"some audio"], voice=voice)
+    file_of(store, tmp_path, KEYS[3]).write_bytes(b"another kind of file")
+    store.forget("anna")
+    assert [audio(store, key) for key in KEYS[:3]] == [None, b"some audio", b"some audio"]
+    assert file_of(store, tmp_path, KEYS[3]).exists()
+    assert store.usage.answers == 3
+    assert not troubles
+
+
+def test_all_answers_go_and_what_is_no_answer_stays(store, tmp_path, troubles):
+    for key in KEYS[:3]:
+        store.put(key, LABEL, [b"some audio"])
+    with file_of(store, tmp_path, KEYS[1]).open("r+b") as file:
+        file.truncate(40)
+    foreign = [file_of(store, tmp_path, KEYS[3]), tmp_path / "cache" / "notes.txt", tmp_path / "cache" / "mine.audio"]
+    for path in foreign:
+        path.write_bytes(b"mine")
+    store.clear()
+    assert sorted((tmp_path / "cache").iterdir()) == sorted(foreign)
+    assert not troubles
 
 
 @pytest.mark.parametrize(

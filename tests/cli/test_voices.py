@@ -75,6 +75,7 @@ def test_what_would_be_better_is_said(folder, sound, advice):
         (recording(), ["--name", "../x"], "letters"),
         (recording(), ["--language", "!!"], "en or zh-CN"),
         (recording(), ["--transcript", "x" * 4097], "--transcript: It should have 4096 characters"),
+        (recording(), ["--transcript", "\udce4"], "--transcript: It should be in UTF-8"),
     ],
 )
 def test_what_is_no_good_is_refused_and_not_kept(folder, data, words, said):
@@ -85,6 +86,31 @@ def test_what_is_no_good_is_refused_and_not_kept(folder, data, words, said):
     assert said in told.output
     assert "Traceback" not in told.output
     assert not (folder / "voices").exists()
+
+
+@pytest.mark.parametrize("name", ["anna.wav", "anna.mp3", "Anna Bell.flac"])
+def test_a_file_that_lies_in_the_folder_is_checked_and_stays_as_it_is(folder, spoken, name):
+    elite = folder / "voices" / "elite"
+    elite.mkdir(parents=True)
+    (elite / name).write_bytes(spoken)
+    (elite / name).with_suffix(".json").write_text('{"transcript": "Mine."}')
+    (folder / "link.wav").symlink_to(elite / name)
+    before = {path: path.read_bytes() for path in elite.iterdir()}
+    for file in (elite / name, folder / "link.wav"):
+        told = add(file)
+        assert told.exit_code == 0, told.output
+        assert f"the voice {Path(name).stem.lower().replace(' ', '-')}" in told.output
+    refused = add(elite / name, "--transcript", "Other.")
+    assert (refused.exit_code, "already" in refused.output) == (1, True)
+    assert {path: path.read_bytes() for path in elite.iterdir()} == before
+
+
+def test_a_file_in_the_folder_that_is_no_voice_is_told_so(folder, spoken):
+    elite = folder / "voices" / "elite"
+    elite.mkdir(parents=True)
+    (elite / "alloy.wav").write_bytes(spoken)
+    told = add(elite / "alloy.wav")
+    assert (told.exit_code, "another voice" in told.output) == (1, True)
 
 
 def test_a_file_that_is_not_there_is_told(folder):

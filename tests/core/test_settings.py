@@ -184,6 +184,12 @@ def test_every_bad_value_of_every_group_has_its_line_and_none_is_repeated() -> N
     assert "s3cret" not in "".join(lines)
 
 
+@pytest.mark.parametrize("key", ["geheimü", " abc ", "abc\n", "   ", "a\tb"])
+def test_a_key_that_no_client_could_send_ends_the_start(key: str) -> None:
+    (line,) = problems(ADMIN_API_KEY=key)
+    assert line.startswith("ADMIN_API_KEY: It should have printable ASCII")
+
+
 def test_a_bad_value_in_the_file_is_named_too(elsewhere: ModuleType, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("PORT=s3cret", encoding="utf-8")
     with pytest.raises(elsewhere.SettingsError, match=r"^PORT: (?!.*s3cret)"):

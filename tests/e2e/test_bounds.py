@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -179,3 +180,23 @@ def test_hours_of_silence_in_a_small_file_are_refused_in_no_time(traced):
     assert "120 s at most" in answer.json()["error"]["message"]
     assert time.monotonic() - began < 3
     assert peak_bytes(traced.server) - before < ROOM_BYTES
+
+
+def test_uploads_that_wait_for_their_turn_take_no_more_memory_than_they_may(tmp_path):
+    data = recording(300.0, 119.0, rate=48_000)
+    room = 64 * 2**20
+    settings = {"TTS_BACKEND": "tone_backend:make_cloning", "MAX_UPLOAD_BYTES": str(room)}
+    fields = {"input": "slow " * 60, "response_format": "pcm"}
+    with running_server(tmp_path, **settings) as server:
+        before = psutil.Process(server.process.pid).memory_info().rss
+
+        def ask(number: int) -> int:
+            files = {"speaker_wav": ("a.wav", data + bytes(2 * number))}  # others by content
+            return server.http.post("/v1/audio/speech", data=fields, files=files).status_code
+
+        with ThreadPoolExecutor(24) as threads:
+            codes = list(threads.map(ask, range(24)))
+        assert set(codes) == {200, 503}
+        assert peak_bytes(server) - before < 2 * room + ROOM_BYTES
+        assert server.speak("one two").status_code == 200
+        assert server.http.post("/v1/audio/speech", data=fields, files={"speaker_wav": data}).status_code == 200

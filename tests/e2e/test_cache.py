@@ -113,12 +113,13 @@ def test_who_has_it_already_is_told_so(clean, folder, text):
     kept(clean, folder)
     hit = clean.speak(text)
     body = {"input": text}
-    for tag in (hit.headers["etag"], f'"other", {hit.headers["etag"]}', "*", f"W/{hit.headers['etag']}"):
+    for tag in (hit.headers["etag"], f'"other", {hit.headers["etag"]}', f"W/{hit.headers['etag']}"):
         answer = clean.http.post("/v1/audio/speech", json=body, headers={"If-None-Match": tag})
         assert (answer.status_code, answer.content) == (304, b"")
         assert answer.headers["etag"] == hit.headers["etag"]
-    answer = clean.http.post("/v1/audio/speech", json=body, headers={"If-None-Match": '"other"'})
-    assert answer.status_code == 200
+    for tag in ('"other"', "*"):  # the latter would depend on whether it is kept
+        answer = clean.http.post("/v1/audio/speech", json=body, headers={"If-None-Match": tag})
+        assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(

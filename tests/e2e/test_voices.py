@@ -9,7 +9,7 @@ import pytest
 
 from gauges.sound import decode
 from harness.recording import recording
-from harness.server import Server, cached_server, running_server
+from harness.server import Server, cached_server, running_server, until
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,16 @@ def test_a_name_that_is_a_path_or_taken_is_refused_and_nothing_is_written(librar
     answer = add(library, name, 300.0)
     assert (answer.status_code, answer.json()["error"]["param"]) == (422, "name")
     assert set(folder.rglob("*")) == before
+
+
+def test_what_a_voice_has_said_goes_with_it(library, folder):
+    assert add(library, "gone", 333.0).status_code == 200
+    until(lambda: library.speak("one two", voice="nova").headers["x-cache"] == "HIT")
+    before = set((folder / "cache").iterdir())
+    until(lambda: library.speak("one two", voice="Gone").headers["x-cache"] == "HIT")
+    assert len(set((folder / "cache").iterdir()) - before) == 1
+    assert library.http.delete("/v1/audio/voices/Gone").status_code == 200
+    assert set((folder / "cache").iterdir()) == before
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

@@ -36,6 +36,7 @@ class Server:
                     **inherited,
                     "PYTHONPATH": str(FAKES),
                     "STATE_DIR": str(folder),
+                    "AUDIO_CACHE_DIR": str(folder / "cache"),
                     "CACHE_TTL_MINUTES": "0",
                     **environment,
                 },

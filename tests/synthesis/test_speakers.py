@@ -9,16 +9,30 @@ import pytest
 
 from core.errors import CloningNotSupported, InvalidValue, NotFound, Unavailable, VoiceNotRecorded
 from core.events import Silence
-from core.speech import SpeechRequest, Traits, Voice
+from core.speech import Reference, SpeechRequest, Traits, Voice
 from harness.recording import recording
 from synthesis.speakers import Speakers
 from voices.collection import Change, Collection
 from voices.library import Library, openai_voices
 from voices.notes import Notes
+from voices.sample import reference
 
 OWN = (Voice("af_heart", "Heart"), *openai_voices())
 CLONING = Traits("tone", "1", 24_000, 2, {"en": 100}, voices=OWN, can_clone=True)
 PLAIN = Traits("tone", "1", 24_000, 2, {"en": 100})
+
+
+class Sent:
+    """A recording that came with a request."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    async def read(self, transcript: str = "") -> Reference:
+        return reference(self._data, transcript=transcript)
+
+    def close(self) -> None:
+        self._data = b""
 
 
 class Stage:
@@ -161,7 +175,7 @@ LISTENING = Traits("tone", "1", 24_000, 2, {"en": 100}, can_clone=True, needs_tr
     [
         pytest.param(BARE, {"voice": "nova"}, "voice", id="a name that nobody has recorded"),
         pytest.param(LISTENING, {"voice": "anna"}, "voice", id="a voice without its words"),
-        pytest.param(LISTENING, {"sample": recording()}, "transcript", id="an upload without its words"),
+        pytest.param(LISTENING, {"sample": Sent(recording())}, "transcript", id="an upload without its words"),
     ],
 )
 def test_what_a_voice_lacks_is_said_before_anything_is_spoken(tmp_path, traits, fields, param):
@@ -182,7 +196,9 @@ def test_only_a_registered_voice_may_be_kept_as_an_engine_hears_it(tmp_path):
     async def scene(speakers):
         await speakers.wait()
         _, anna = await speakers.resolve(SpeechRequest("One.", voice="anna"), BARE)
-        _, guest = await speakers.resolve(SpeechRequest("One.", sample=recording(), transcript="La la"), LISTENING)
+        _, guest = await speakers.resolve(
+            SpeechRequest("One.", sample=Sent(recording()), transcript="La la"), LISTENING
+        )
         assert (anna.is_kept, guest.is_kept, guest.transcript) == (True, False, "La la")
 
     Stage(tmp_path, BARE).play(scene)

@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import signal
+import threading
 import time
 import wave
 from collections.abc import Iterator
@@ -327,3 +328,47 @@ def test_nothing_is_made_far_ahead_of_a_client_that_does_not_read():
         await stream.aclose()
 
     play(scene, stream_lead_s=5.0)
+
+
+def test_speech_does_not_wait_behind_recordings():
+    is_held = threading.Event()
+
+    async def scene(synthesizer):
+        holding = asyncio.get_running_loop().run_in_executor(synthesizer.uploads._thread, is_held.wait, 20)
+        upload = synthesizer.uploads.begin()
+        upload.fill(recording())
+        guest = asyncio.create_task(synthesizer.speak(replace(PCM, sample=upload)))
+        assert await asyncio.wait_for(read(synthesizer, PCM), 10)
+        assert not guest.done()
+        is_held.set()
+        await holding
+        await (await guest).aclose()
+        upload.close()
+
+    play(scene, "make_cloning")
+
+
+def test_a_server_without_a_cache_removes_what_was_kept_before(tmp_path):
+    async def scene(synthesizer):
+        assert await read(synthesizer, PCM)
+
+    folder = {"audio_cache_dir": tmp_path / "cache"}
+    play(scene, cache_ttl_minutes=10, **folder)
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    (tmp_path / "cache" / "notes.txt").write_text("mine")
+    play(scene, **folder)
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["notes.txt"]
+
+
+def test_what_a_voice_says_while_it_is_deleted_is_not_kept(tmp_path):
+    async def scene(synthesizer):
+        assert await read(synthesizer, replace(PCM, cached=False))
+        await synthesizer.speakers.add("anna", recording(), Notes())
+        answer = await synthesizer.speak(replace(PCM, text="slow two three four", voice="anna"))
+        await synthesizer.remove_voice("anna")
+        assert b"".join([data async for data in answer])
+        await answer.aclose()
+
+    settings = {"cache_ttl_minutes": 10, "audio_cache_dir": tmp_path / "cache", "voice_asset_dir": tmp_path / "voices"}
+    play(scene, "make_cloning", **settings)
+    assert list((tmp_path / "cache").iterdir()) == []

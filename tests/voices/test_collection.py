@@ -17,7 +17,7 @@ from core.speech import AudioFormat
 from harness.audit import watched
 from harness.recording import recording
 from voices.collection import Collection
-from voices.folder import MAX_FILE_BYTES
+from voices.folder import MAX_ENTRIES, MAX_FILE_BYTES
 from voices.notes import MAX_JSON_BYTES, Notes
 from voices.reading import Custom
 
@@ -70,6 +70,31 @@ def test_a_name_alone_is_enough_in_voices_json(collection, root):
     write(root, "elite/sub/two.wav", recording(300.0))
     write(root.parent, "voices.json", {"My Own": "elite/one.wav", "deep": "elite/sub/two.wav"})
     assert collection.reload().loaded == ("my-own", "deep")
+
+
+@pytest.mark.parametrize("name", ["anna.json", "config.json"])
+@pytest.mark.parametrize("entry", [{}, {"anna": "elite/anna.wav"}], ids=["loose", "in voices.json"])
+def test_notes_that_lie_elsewhere_are_not_read(collection, root, tmp_path, name, entry):
+    write(tmp_path, "secret.json", {"transcript": "a secret"})
+    write(root, "elite/anna.wav")
+    write(tmp_path, "voices.json", entry)
+    (root / "elite" / name).symlink_to(tmp_path / "secret.json")
+    assert collection.reload().failed == {}
+    assert collection.voices["anna"].notes.transcript == ""
+    write(root, "elsewhere/notes.json", {"transcript": "no secret"})
+    (root / "elite" / name).unlink()
+    (root / "elite" / name).symlink_to(root / "elsewhere" / "notes.json")
+    assert collection.reload().failed == {}
+    assert collection.voices["anna"].notes.transcript == "no secret"
+
+
+def test_no_more_names_are_looked_at_than_there_may_be(collection, root):
+    write(root, "elite/anna.wav")
+    write(root.parent, "voices.json", {str(number): "elite/none.wav" for number in range(MAX_ENTRIES + 1)})
+    began = time.monotonic()
+    change = collection.reload()
+    assert (change.loaded, list(change.failed)) == (("anna",), ["voices.json"])
+    assert time.monotonic() - began < 2
 
 
 @pytest.mark.parametrize(
