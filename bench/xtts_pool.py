@@ -156,7 +156,7 @@ async def ask(url: str, count: int) -> list[tuple[float, float] | None]:
 def machine() -> dict[str, str]:
     """Commit, GPU and torch."""
     command = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout or os.environ.get("COMMIT", "")
+    commit = os.environ.get("COMMIT") or subprocess.run(command, capture_output=True, text=True, check=False).stdout
     pynvml.nvmlInit()
     gpu = pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(0))
     return {"commit": commit.strip(), "gpu": str(gpu), "torch": str(torch.__version__)}
