@@ -38,7 +38,7 @@ def find(model: str, home: Path) -> Path:
     if folder is None:
         raise BackendError(
             f"There is no XTTS-v2 checkpoint: neither {model} nor a folder of it below {home} exists. "
-            "Fetch it with ./setup_assets.sh --model xtts, or set TTS_MODEL to its folder."
+            "Download one, and set TTS_MODEL to its folder."
         )
     missing = [file for file in FILES if not (folder / file).is_file()]
     if missing:

@@ -34,7 +34,7 @@ def find(model: str, home: Path) -> Path:
     if folder is None:
         raise BackendError(
             f"There is no VoxCPM checkpoint: neither {model} nor a folder of it below {home} exists. "
-            "Fetch it with ./setup_assets.sh --model voxcpm, or set VOXCPM_MODEL to its folder."
+            "Download one, and set VOXCPM_MODEL to its folder."
         )
     needed = [("config.json",), *((name,) for name in TOKENIZER), WEIGHTS, VAE_WEIGHTS]
     missing = [" or ".join(names) for names in needed if not any((folder / name).is_file() for name in names)]

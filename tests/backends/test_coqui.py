@@ -312,7 +312,7 @@ def test_a_checkpoint_that_is_none_is_refused_by_name(folder, tmp_path, spoil, s
 
 
 def test_a_missing_checkpoint_says_how_to_get_it(tmp_path):
-    with pytest.raises(BackendError, match="setup_assets"):
+    with pytest.raises(BackendError, match="_MODEL"):
         checkpoint.find("tts_models/multilingual/multi-dataset/xtts_v2", tmp_path)
 
 

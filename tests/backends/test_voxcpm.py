@@ -250,7 +250,7 @@ def test_a_checkpoint_that_is_none_is_refused_by_name(folder, tmp_path, spoil, s
 
 
 def test_a_missing_checkpoint_says_how_to_get_it(tmp_path):
-    with pytest.raises(BackendError, match="setup_assets"):
+    with pytest.raises(BackendError, match="_MODEL"):
         checkpoint.find("openbmb/VoxCPM2", tmp_path)
     voxcpm.write(tmp_path / "openbmb--VoxCPM2")
     assert checkpoint.find("openbmb/VoxCPM2", tmp_path) == tmp_path / "openbmb--VoxCPM2"
