@@ -28,12 +28,7 @@ def is_heavy(name: str) -> bool:
 
 def device(name: str, wanted: DeviceChoice) -> DeviceChoice:
     """Where the workers of a backend shall run. wanted: as TTS_DEVICE says."""
-    return "cpu" if wanted == "auto" and resolve(name) not in _ON_TORCH else wanted
-
-
-def preload(name: str) -> None:
-    """Import a backend's libraries, and make nothing of it. Raises BackendError as `create` does."""
-    _factory(name)
+    return "cpu" if wanted == "auto" and not is_heavy(name) else wanted
 
 
 def resolve(name: str) -> str:
@@ -42,14 +37,15 @@ def resolve(name: str) -> str:
 
 
 def create(name: str, options: Mapping[str, Any]) -> Backend:
-    """Import and make a backend, unloaded. name: built in, of an entry point, or `module:factory`.
+    """Import and make a backend, unloaded. Raises BackendError as `preload` does."""
+    return preload(name)(options)
+
+
+def preload(name: str) -> BackendFactory:
+    """Import a backend's libraries; what makes one of it. name: built in, of an entry point, or `module:factory`.
 
     Raises BackendError where there is none of that name, or it cannot be imported.
     """
-    return _factory(name)(options)
-
-
-def _factory(name: str) -> BackendFactory:
     target = BUILT_IN.get(name) or next((e.value for e in entry_points(group=GROUP, name=name)), name)
     module, _, factory = target.partition(":")
     if not factory:

@@ -15,7 +15,7 @@ from backends.base import BackendError, Prepared, Stop
 from backends.coqui import checkpoint, languages
 from backends.coqui.precision import DTYPES, convert
 from backends.coqui.vocoder import StreamingVocoder
-from backends.devices import open_device
+from backends.on_torch import open_device, sow
 from core.settings import PROJECT
 from core.speech import REFERENCE_RATE, Params, Priors, Reference, Samples, Task, Traits, Voice
 
@@ -61,7 +61,6 @@ class CoquiBackend:
         """Open the checkpoint and bring it to the device. Raises BackendError."""
         folder = checkpoint.find(str(self._options["tts_model"]), PROJECT / self._options["tts_home"])
         precision = str(self._options["coqui_precision"])
-        logging.getLogger("transformers").setLevel(logging.ERROR)  # its advice is for those who train
         logging.getLogger("TTS").setLevel(logging.ERROR)  # its warnings hold the text
         open_device(device)
         self._model = checkpoint.open_model(folder).to(device)
@@ -109,7 +108,7 @@ class CoquiBackend:
 
     def speak(self, task: Task, voice: Prepared, stop: Stop) -> Iterator[Samples]:
         """Sound, as soon as there are FIRST_TOKENS of it. Ends between two tokens when it is to stop."""
-        torch.manual_seed(task.seed if task.seed is not None else int.from_bytes(os.urandom(7)))
+        sow(task.seed)
         text, language = task.utterance.text, task.utterance.language
         for number, piece in enumerate(languages.tokens(self._model.tokenizer, text, language, self._limit)):
             if number:

@@ -1,6 +1,5 @@
 """An XTTS-v2 checkpoint on disk: found, checked and opened. It is data: nothing that it holds is run."""
 
-import hashlib
 import json
 import pickle
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 from TTS.tts.models.xtts import Xtts
 
 from backends.base import BackendError, Prepared
+from backends.on_torch import revision_of, would_run
 from core.settings import PROJECT
 
 FILES = ("config.json", "model.pth", "vocab.json")
@@ -48,14 +48,10 @@ def find(model: str, home: Path) -> Path:
 
 def revision(folder: Path) -> str:
     """What tells this checkpoint from another one: settings, vocabulary, and the files of its weights and voices."""
-    digest = hashlib.sha256()
-    for file in ("config.json", "vocab.json"):
-        digest.update((folder / file).read_bytes())
-    for file in ("model.pth", SPEAKERS):
-        if (folder / file).is_file():
-            stat = (folder / file).stat()
-            digest.update(f"{file} {stat.st_size} {stat.st_mtime_ns}".encode())
-    return digest.hexdigest()[:16]
+    contents, stamps = ("config.json", "vocab.json"), ("model.pth", SPEAKERS)
+    return revision_of(
+        (folder / file for file in contents), (folder / file for file in stamps if (folder / file).is_file())
+    )
 
 
 def open_model(folder: Path) -> Xtts:
@@ -138,7 +134,7 @@ def _load(path: Path) -> Any:
         with torch.serialization.safe_globals(known):
             return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except pickle.UnpicklingError:
-        raise BackendError(f"{path} holds more than weights: it was not opened, for it could run anything.") from None
+        raise would_run(path) from None
     except (RuntimeError, EOFError, OSError, ValueError):
         raise BackendError(f"{path} is damaged or not whole: fetch it again.") from None
 

@@ -1,7 +1,5 @@
 """Speaks with VoxCPM: one patch of 0.16 s after the other, each heard as soon as it is made."""
 
-import logging
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
@@ -12,7 +10,7 @@ import torchaudio
 from voxcpm.model.voxcpm2 import VoxCPM2Model
 
 from backends.base import BackendError, Prepared, Stop
-from backends.devices import open_device
+from backends.on_torch import open_device, sow
 from backends.voxcpm import checkpoint
 from core.settings import PROJECT
 from core.speech import REFERENCE_RATE, Priors, Reference, Samples, Task, Traits
@@ -65,7 +63,6 @@ class VoxcpmBackend:
     def load(self, device: str) -> Traits:
         """Open the checkpoint on the device. Raises BackendError."""
         folder = checkpoint.find(str(self._options["voxcpm_model"]), PROJECT / self._options["tts_home"])
-        logging.getLogger("transformers").setLevel(logging.ERROR)
         open_device(device)
         self._model = checkpoint.open_model(folder, device)
         self._is_second = isinstance(self._model, VoxCPM2Model)
@@ -110,7 +107,7 @@ class VoxcpmBackend:
         text = " ".join(task.utterance.text.translate(_COMMANDS).split()).lstrip(",， ")
         if not text:
             return
-        torch.manual_seed(task.seed if task.seed is not None else int.from_bytes(os.urandom(7)))
+        sow(task.seed)
         cfg = task.params.cfg_value
         transcript = task.voice.transcript.translate(_COMMANDS)
         limit = self._limit(text, transcript, voice)

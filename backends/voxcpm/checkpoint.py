@@ -1,6 +1,5 @@
 """A VoxCPM checkpoint on disk: found, checked and opened. It is data: nothing that it holds is run."""
 
-import hashlib
 import io
 import json
 import pickle
@@ -15,6 +14,7 @@ from voxcpm.model.voxcpm import VoxCPMModel
 from voxcpm.model.voxcpm2 import VoxCPM2Model
 
 from backends.base import BackendError
+from backends.on_torch import revision_of, would_run
 from core.settings import PROJECT
 
 MODELS = {"voxcpm": VoxCPMModel, "voxcpm2": VoxCPM2Model}
@@ -45,13 +45,8 @@ def find(model: str, home: Path) -> Path:
 
 def revision(folder: Path) -> str:
     """What tells this checkpoint from another one: its settings, its vocabulary, and the files of its weights."""
-    digest = hashlib.sha256()
-    for name in ("config.json", *TOKENIZER):
-        digest.update((folder / name).read_bytes())
-    for names in (WEIGHTS, VAE_WEIGHTS):
-        stat = _first(folder, names).stat()
-        digest.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
-    return digest.hexdigest()[:16]
+    contents = (folder / name for name in ("config.json", *TOKENIZER))
+    return revision_of(contents, (_first(folder, names) for names in (WEIGHTS, VAE_WEIGHTS)))
 
 
 def open_model(folder: Path, device: str) -> VoxCPMModel | VoxCPM2Model:
@@ -65,7 +60,7 @@ def open_model(folder: Path, device: str) -> VoxCPMModel | VoxCPM2Model:
         with no_init_weights(), redirect_stderr(io.StringIO()):  # it tells paths and progress
             model = model_class.from_local(str(folder), optimize=False, device=device)
     except pickle.UnpicklingError:
-        raise BackendError(f"{folder} holds more than weights: it was not opened, for it could run anything.") from None
+        raise would_run(folder) from None
     except (MemoryError, torch.OutOfMemoryError, torch.AcceleratorError):
         raise
     except Exception as error:  # its loaders raise what the first bad byte leads to

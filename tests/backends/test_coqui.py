@@ -14,19 +14,14 @@ from backends.coqui import checkpoint, languages
 from backends.coqui.backend import FIRST_TOKENS, CoquiBackend
 from backends.coqui.vocoder import StreamingVocoder
 from checkpoints import xtts
+from checkpoints.hostile import Opener
 from core.settings import load_settings
 from core.speech import Params, Reference, Task, Utterance
 from harness.recording import recording
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 ANA = Reference("ana florence")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Two threads here and two in the test beside it would wait for each other."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -262,16 +257,6 @@ def test_half_precision_speaks_the_same_length(folder, precision):
         backend._model.gpt.gpt.h[0].attn.c_attn.weight.dtype
         == {"bf16": torch.bfloat16, "fp16": torch.float16}[precision]
     )
-
-
-class Opener:
-    """Stands for code in a file of weights: unpickling it would leave a file behind."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (open, (str(self.path), "w"))
 
 
 def broken(folder, tmp_path, spoil):

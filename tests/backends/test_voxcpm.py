@@ -13,22 +13,17 @@ from backends.base import BackendError, Stop
 from backends.voxcpm import checkpoint
 from backends.voxcpm.backend import CHARS, VoxcpmBackend
 from checkpoints import voxcpm
+from checkpoints.hostile import Opener
 from core.settings import load_settings
 from core.speech import Params, Reference, Task, Utterance
 from harness.recording import recording
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SAMPLE = decode(recording(seconds=3.0), rate=24_000, max_s=10)
 PLAIN = Reference("a" * 64, sample=SAMPLE)
 WITH_WORDS = Reference("a" * 64, "what is said in it", SAMPLE)
 SECONDS = voxcpm.PATCHES * 0.16
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Two threads here and two in the test beside it would wait for each other."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -211,16 +206,6 @@ def of_another_shape(copy):
     held = load_file(copy / "model.safetensors")
     held["stop_proj.bias"] = torch.zeros(3)
     save_file(held, str(copy / "model.safetensors"))
-
-
-class Opener:
-    """Stands for code in a file of weights: unpickling it would leave a file behind."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (open, (str(self.path), "w"))
 
 
 @pytest.mark.parametrize(

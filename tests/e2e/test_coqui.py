@@ -1,10 +1,8 @@
 """XTTS-v2 over HTTP, on a checkpoint of random weights: voices, languages, parameters, cloning, faults."""
 
-import io
 import json
 import os
 import signal
-import wave
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import numpy as np
 import pytest
 
 from checkpoints import xtts
-from harness.recording import recording
+from harness.recording import recording, samples
 from harness.server import Server, running_server, until
 
 pytestmark = pytest.mark.alone
@@ -42,12 +40,6 @@ def server(tmp_path_factory, checkpoint):
     }
     with running_server(folder, **settings) as running:
         yield running
-
-
-def samples(answer) -> np.ndarray:
-    assert answer.status_code == 200, answer.text
-    with wave.open(io.BytesIO(answer.content)) as file:
-        return np.frombuffer(file.readframes(file.getnframes()), "<i2")
 
 
 LANGUAGES = "ar cs de en es fr hi hu it ja ko nl pl pt ru tr zh zh-cn zh-CN en-US".split()
@@ -127,8 +119,7 @@ def test_two_cold_workers_come_and_say_what_the_hot_one_says(server):
 def test_a_client_that_leaves_in_the_middle_changes_nothing_for_the_next(server):
     before = samples(server.speak("Hello there", seed=9, response_format="wav")).tobytes()
     text = " ".join(["This one is left alone in the middle of what it says."] * 10)
-    with server.http.stream("POST", "/v1/audio/speech", json={"input": text, "response_format": "pcm"}) as answer:
-        next(answer.iter_bytes())
+    server.leave(text)
     server.wait_until_idle()
     assert samples(server.speak("Hello there", seed=9, response_format="wav")).tobytes() == before
 

@@ -1,15 +1,12 @@
 """VoxCPM2 over HTTP, on a checkpoint of random weights: cloning, languages, parameters, streams."""
 
-import io
 import os
 import signal
-import wave
 
-import numpy as np
 import pytest
 
 from checkpoints import voxcpm
-from harness.recording import recording
+from harness.recording import recording, samples
 from harness.server import running_server, until
 
 pytestmark = pytest.mark.alone
@@ -32,12 +29,6 @@ def server(tmp_path_factory):
         sample = {"audio_sample": ("anna.wav", recording(200.0, 3.0), "audio/wav")}
         assert running.http.post("/v1/audio/voices", data={"name": "anna"}, files=sample).status_code == 200
         yield running
-
-
-def samples(answer) -> np.ndarray:
-    assert answer.status_code == 200, answer.text
-    with wave.open(io.BytesIO(answer.content)) as file:
-        return np.frombuffer(file.readframes(file.getnframes()), "<i2")
 
 
 def test_it_speaks_at_openai_s_rate(server):
@@ -73,8 +64,7 @@ def test_an_upload_and_the_library_make_the_same_voice_and_a_transcript_another(
 def test_a_client_that_leaves_in_the_middle_changes_nothing_for_the_next(server):
     before = samples(server.speak("Hello there", seed=9, response_format="wav")).tobytes()
     text = " ".join(["This one is left alone in the middle of what it says."] * 20)
-    with server.http.stream("POST", "/v1/audio/speech", json={"input": text, "response_format": "pcm"}) as answer:
-        next(answer.iter_bytes())
+    server.leave(text)
     server.wait_until_idle()
     assert samples(server.speak("Hello there", seed=9, response_format="wav")).tobytes() == before
 

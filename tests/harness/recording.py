@@ -1,8 +1,9 @@
-"""A recording of somebody who hums one tone: a fake voice that a gauge can tell from every other."""
+"""A recording of somebody who hums one tone, a fake voice that a gauge can tell from every other; and its way back."""
 
 import io
 import wave
 
+import httpx
 import numpy as np
 
 
@@ -30,3 +31,10 @@ def recording(
         out.setparams((1, 2, rate, 0, "NONE", ""))
         out.writeframes((np.clip(tone, -1, 1) * 32767).astype("<i2").tobytes())
     return file.getvalue()
+
+
+def samples(answer: httpx.Response) -> np.ndarray:
+    """What an answer in wav holds, 16 bit."""
+    assert answer.status_code == 200, answer.text
+    with wave.open(io.BytesIO(answer.content)) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), "<i2")

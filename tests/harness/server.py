@@ -87,6 +87,11 @@ class Server:
     def speak(self, text: str, path: str = "/v1/audio/speech", **fields) -> httpx.Response:
         return self.http.post(path, json={"input": text, **fields})
 
+    def leave(self, text: str) -> None:
+        """Ask for a stream, and go with its first bytes."""
+        with self.http.stream("POST", "/v1/audio/speech", json={"input": text, "response_format": "pcm"}) as answer:
+            next(answer.iter_bytes())
+
     def stop(self) -> None:
         """End it as a supervisor does; it must go by itself, and take its workers along."""
         workers = psutil.Process(self.process.pid).children(recursive=True) if self.process.poll() is None else []
