@@ -18,7 +18,10 @@ from pool.process import CLOSE_TIMEOUT_S, WorkerSpec, ending, environment_of, jo
 MAX_MESSAGE_BYTES = 2**16
 """Of what is asked, and of a reply."""
 
-SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+THREADS = "OMP_NUM_THREADS"
+"""How many threads a numeric library may use; empty for as many as there are cores."""
+
+SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", THREADS: "1", "MKL_NUM_THREADS": "1"}
 """Numeric libraries start threads as soon as they are imported; a worker asks for its own number when it loads."""
 
 REPLY_TIMEOUT_S = 0.2
@@ -61,8 +64,10 @@ class Template:
             ours, theirs = socket_pair()
         except OSError:
             return None
+        # The template has one thread, and says so in its environment; its workers get what the operator said.
+        environment = {**environment_of(spec, device), THREADS: os.environ.get(THREADS, "")}
         with theirs:
-            reply = self._ask({"plan": plan_of(spec, device), "environment": environment_of(spec, device)}, theirs)
+            reply = self._ask({"plan": plan_of(spec, device), "environment": environment}, theirs)
         if "pid" not in reply:
             self._give_up(str(reply.get("refused", "it does not answer")))
             ours.close()

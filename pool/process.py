@@ -12,9 +12,6 @@ from typing import Any, Protocol
 
 from scheduler.messages import CPU
 
-THREADS = "OMP_NUM_THREADS"
-"""How many threads a numeric library may use; empty for as many as there are cores."""
-
 CLOSE_TIMEOUT_S = 2.0
 """How long a child may take to end at shutdown before it is killed."""
 
@@ -90,9 +87,7 @@ def plan_of(spec: WorkerSpec, device: str) -> dict[str, Any]:
 
 def environment_of(spec: WorkerSpec, device: str) -> dict[str, str]:
     """What a worker's environment has besides the server's own."""
-    # A template has one thread, and says so in its own environment; its workers get what the operator said.
-    threads = {THREADS: os.environ.get(THREADS, "")}
-    return threads if device == CPU else {**threads, **spec.environment, "CUDA_VISIBLE_DEVICES": device}
+    return {} if device == CPU else {**spec.environment, "CUDA_VISIBLE_DEVICES": device}
 
 
 def socket_pair(kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.socket]:

@@ -8,6 +8,7 @@ from core.speech import Priors
 from machine import job
 from nvml import FakeNvml, Gpu
 from pool.memory import Gpus, MainMemory, open_memory
+from pool.process import WorkerSpec, environment_of
 from scheduler.autoscaler import ColdPool
 from scheduler.messages import CPU, DeviceMemory, Ready, Spawn, Submitted
 from scheduler.scheduler import Scheduler
@@ -79,3 +80,9 @@ def test_a_machine_without_a_driver_is_told_at_once(monkeypatch):
     monkeypatch.setattr(pynvml, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
     with pytest.raises(pynvml.NVMLError_LibraryNotFound):
         Gpus(None)
+
+
+def test_a_worker_that_is_started_by_exec_has_the_operator_s_environment_and_its_gpu():
+    spec = WorkerSpec("tone_backend:make", {}, environment={"CUDA_MPS_PIPE_DIRECTORY": "/run/mps"})
+    assert environment_of(spec, CPU) == {}
+    assert environment_of(spec, LARGE) == {"CUDA_MPS_PIPE_DIRECTORY": "/run/mps", "CUDA_VISIBLE_DEVICES": LARGE}
