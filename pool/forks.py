@@ -21,8 +21,14 @@ MAX_MESSAGE_BYTES = 2**16
 THREADS = "OMP_NUM_THREADS"
 """How many threads a numeric library may use; empty for as many as there are cores."""
 
-SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", THREADS: "1", "MKL_NUM_THREADS": "1"}
-"""Numeric libraries start threads as soon as they are imported; a worker asks for its own number when it loads."""
+SINGLE_THREADED = {
+    "OPENBLAS_NUM_THREADS": "1",
+    THREADS: "1",
+    "MKL_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # transformers imports pyarrow where it is installed
+}
+"""Libraries start threads as soon as they are imported; a worker asks for its own number when it loads."""
 
 REPLY_TIMEOUT_S = 0.2
 """For a fork, which takes a tenth of it and holds the event loop; a template that is later forks nothing more."""
