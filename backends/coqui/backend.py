@@ -36,8 +36,8 @@ INNER_PAUSE_S = 0.12
 
 RATES: Mapping[str, tuple[float, ...]] = {
     "cpu": (0.35, 0.4),
-    "gpu": (4.2, 4.6, 4.7),
-    "mps": (3.6, 7.0, 10.0, 13.0, 16.0, 18.2),
+    "gpu": (3.9, 6.4, 8.9, 11.0, 13.0, 15.0, 17.0),
+    "mps": (3.9, 6.4, 8.9, 12.0, 15.0, 18.0, 20.0),
 }
 """Seconds of audio a second with that many processes: two cores; one large GPU; the same one under MPS."""
 
