@@ -36,10 +36,12 @@ INNER_PAUSE_S = 0.12
 
 RATES: Mapping[str, tuple[float, ...]] = {
     "cpu": (0.35, 0.4),
-    "gpu": (3.9, 6.4, 8.9, 11.0, 13.0, 15.0, 17.0),
-    "mps": (3.9, 6.4, 8.9, 12.0, 15.0, 18.0, 20.0),
+    "gpu": (3.8, 6.4, 8.9, 9.6, 10.3, 11.0, 11.6),
+    "mps": (3.6, 6.3, 8.9, 12.0, 15.0, 18.0),
 }
-"""Seconds of audio a second with that many processes: two cores; one large GPU; the same one under MPS."""
+"""Seconds of audio a second with that many processes: two cores; one large GPU; the same one under MPS.
+
+Measured on GPUs with 1, 3, 6 and 7 (bench/results/xtts-pool.md); what lies between is drawn through."""
 
 START_S, MEMORY_BYTES = 18.0, 3 * 10**9
 """From spawn to ready, and what a worker holds on a GPU."""

@@ -80,8 +80,6 @@ def open_model(folder: Path) -> Xtts:
     model.eval()
     for parameter in model.parameters():
         parameter.requires_grad_(False)
-    for block in model.gpt.gpt.h:  # the same function in one call to the device instead of eight
-        block.mlp.act = torch.nn.GELU(approximate="tanh")
     for module in model.hifigan_decoder.waveform_decoder.modules():
         if torch.nn.utils.parametrize.is_parametrized(module, "weight"):  # else computed anew at each call
             torch.nn.utils.parametrize.remove_parametrizations(module, "weight")
