@@ -19,7 +19,7 @@ install: ## Make venv/ with everything that the server needs
 	./setup.sh
 
 serve: ## Install what is missing, then serve
-	@./setup.sh
+	@GOES_ON=yes ./setup.sh
 	$(PYTHON) main_tts.py serve
 
 test: programs ## Check, then every test that needs no GPU

@@ -22,7 +22,8 @@ Usage: ./setup.sh [options]
 
 PYTHON=/path/to/python3.12 ./setup.sh chooses the Python (3.11 to 3.14).
 TORCH_INDEX=URL takes torch from another package index: PyTorch's own has builds for each CUDA version, and one
-without CUDA, which is a tenth as large. Its install page names them.
+without CUDA, which is a tenth as large. Its install page names them. It holds until another one is named, which then
+replaces the torch that is there.
 END
 }
 
@@ -34,7 +35,7 @@ add_backend() {
     case $1 in coqui | voxcpm) backends="$backends $1" ;; kokoro) ;; *) fail "--backend takes kokoro, coqui or voxcpm." ;; esac
 }
 
-want_zh=default want_ja=no want_dev=no backends= changed=no
+want_zh=default want_ja=no want_dev=no backends=
 while [ $# -gt 0 ]; do
     case $1 in
         --without-zh) want_zh=no ;;
@@ -105,7 +106,6 @@ add() {
     [ -z "$2" ] || say "$2"
     pip_install --require-hashes --requirement "requirements/$1.txt"
     printf '%s\n' "$hash" >"$stamps/$1"
-    changed=yes
 }
 
 add_checkout() {
@@ -143,17 +143,25 @@ install_torch() {
         "torch==$torch_version"
 }
 
+# The index of an earlier run holds until another one is named: it is the last word of the stamp, empty for pip's own.
 add_torch() {
-    wanted="$torch_version $torchaudio_version $torchcodec_version ${TORCH_INDEX:-}"
-    is_done "$stamps/torch" "$wanted" && return
+    stamp=$(cat "$stamps/torch" 2>/dev/null) || stamp=
+    stamped_index=${stamp##* }
+    index=${TORCH_INDEX:-$stamped_index}
+    wanted="$torch_version $torchaudio_version $torchcodec_version $index"
+    [ "$stamp" = "$wanted" ] && return
+    # pip takes a build of the same version for the same thing, wherever it came from.
+    [ -z "$stamp" ] || [ "$index" = "$stamped_index" ] ||
+        "$venv/bin/python" -m pip --disable-pip-version-check --no-input -qq uninstall --yes torch ||
+        fail "The torch that is there could not be removed (see above)."
+    printf 'unfinished %s\n' "$index" >"$stamps/torch"
     say "Downloading torch: 200 MB without CUDA, up to 3 GB with it (TORCH_INDEX chooses; see ./setup.sh --help) ..."
-    if [ -n "${TORCH_INDEX:-}" ]; then (export PIP_INDEX_URL="$TORCH_INDEX"; install_torch); else install_torch; fi ||
+    if [ -n "$index" ]; then (export PIP_INDEX_URL="$index"; install_torch); else install_torch; fi ||
         fail "torch could not be installed (see above). Run ./setup.sh again: what is there stays."
     pip_install "torchaudio==$torchaudio_version" "torchcodec==$torchcodec_version"
     # Its compiled parts want the CUDA that they were built for. Nothing here uses them, and it does without.
     "$venv/bin/python" -c 'import torchaudio' 2>/dev/null || rm -f "$venv"/lib/python3.*/site-packages/torchaudio/lib/*.so
     printf '%s\n' "$wanted" >"$stamps/torch"
-    changed=yes
 }
 
 add_backends() {
@@ -173,6 +181,6 @@ add_backends
 [ "$want_ja" = no ] && [ ! -f "$stamps/ja" ] || add ja "Downloading Japanese, about 110 MB ..."
 [ "$want_dev" = no ] || add dev "Downloading the tools of developers, about 450 MB ..."
 add_model
-# `make serve` comes by each time, and goes on by itself.
-[ "$want_dev" = yes ] || { [ "$changed" = no ] && [ -n "${MAKELEVEL:-}" ]; } ||
+# Whoever sets GOES_ON starts the server, or whatever comes next, by itself.
+[ "$want_dev" = yes ] || [ -n "${GOES_ON:-}" ] ||
     say "Ready. Start the server with: make serve (or venv/bin/python main_tts.py serve)"

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from backends.base import Backend, BackendError, BackendFactory
+from backends.engines import ENGINES
 from core.settings import DeviceChoice
 
 GROUP = "uttera_tts.backends"
@@ -18,22 +19,15 @@ BUILT_IN: Mapping[str, str] = {
 }
 """Found without an installed entry point too, so that a bare checkout speaks."""
 
-_ON_TORCH = frozenset({"coqui", "voxcpm"})
-
 
 def is_heavy(name: str) -> bool:
     """Whether a backend's libraries take seconds to import: its workers are better forked than started by exec."""
-    return name in _ON_TORCH
+    return name in ENGINES
 
 
 def device(name: str, wanted: DeviceChoice) -> DeviceChoice:
     """Where the workers of a backend shall run. wanted: as TTS_DEVICE says."""
     return "cpu" if wanted == "auto" and not is_heavy(name) else wanted
-
-
-def resolve(name: str) -> str:
-    """The backend that a setting means: `auto` is the embedded model as long as there is no other for this machine."""
-    return "kokoro" if name == "auto" else name
 
 
 def create(name: str, options: Mapping[str, Any]) -> Backend:

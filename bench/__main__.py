@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--only", choices=FIGURES, nargs="+", default=list(FIGURES), help="figures to measure")
     options = parser.parse_args()
     bare = Bare()
-    with tempfile.TemporaryDirectory() as folder, cached_server(Path(folder)) as server:
+    with tempfile.TemporaryDirectory() as folder, cached_server(Path(folder), TTS_BACKEND="kokoro") as server:
         print(f"{psutil.cpu_count()} cores, {bare.traits.slots} slots, medians of {options.runs} alternating runs")
         for name in options.only:
             FIGURES[name](server, bare, options.runs)
@@ -148,7 +148,12 @@ def template(server: Server, bare: Bare, runs: int) -> None:
 
 def second_worker(server: Server, bare: Bare, runs: int) -> None:
     """Answers of a hot and a cold worker against the hot one alone, a slot each."""
-    settings = {"KOKORO_SLOTS": "1", "HOT_QUEUE_SAFETY_FACTOR": "0", "COLD_WORKER_IDLE_TIMEOUT": "3600"}
+    settings = {
+        "TTS_BACKEND": "kokoro",
+        "KOKORO_SLOTS": "1",
+        "HOT_QUEUE_SAFETY_FACTOR": "0",
+        "COLD_WORKER_IDLE_TIMEOUT": "3600",
+    }
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         alone, both = (
             stack.enter_context(running_server(Path(folder), **settings, COLD_POOL_SIZE=size)) for size in "01"

@@ -2,12 +2,13 @@
 
 import typer
 
-from cli import say, serve, voices
+from cli import say, serve, voices, weights
 from telemetry.build_info import PRODUCT, build_version
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(serve.serve)
 app.command()(say.say)
+app.command()(weights.weights)
 app.add_typer(voices.app, name="voices")
 
 

@@ -6,6 +6,12 @@ from typing import Protocol
 class Events(Protocol):
     """Called at things worth telling; but for `text`, no value holds a word of what a user sent."""
 
+    def backend_chosen(self, *, backend: str, passed_over: str) -> None:
+        """TTS_BACKEND left it to the server; `passed_over` says why the better ones were not taken."""
+
+    def backend_hazard(self, *, backend: str, hazard: str) -> None:
+        """The engine has a fault that is known and that its operator should know. Told once a start."""
+
     def server_started(self, *, backend: str) -> None:
         """The HTTP side is up; the model may still be loading."""
 
@@ -63,6 +69,12 @@ class Events(Protocol):
 
 class Silence:
     """Events that nobody listens to: for tests, and for `say`."""
+
+    def backend_chosen(self, *, backend: str, passed_over: str) -> None:
+        """Ignored."""
+
+    def backend_hazard(self, *, backend: str, hazard: str) -> None:
+        """Ignored."""
 
     def server_started(self, *, backend: str) -> None:
         """Ignored."""

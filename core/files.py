@@ -36,14 +36,15 @@ def open_plain(path: Path, *, follows_links: bool = False) -> BinaryIO:
     return file
 
 
-def write_whole(path: Path, parts: Iterable[bytes], *, is_synced: bool = True) -> None:
-    """Put `parts` in the place of a file, readable by its owner alone. Raises OSError, and then leaves nothing.
+def write_whole(path: Path, parts: Iterable[bytes], *, is_synced: bool = True, mode: int = 0o600) -> None:
+    """Put `parts` in the place of a file, by default readable by its owner alone. Raises OSError, and leaves nothing.
 
     is_synced: wait until they are on the disk. Without that, a file may be empty after the power was cut, which is
     good enough for one that is checked when it is read.
     """
     with NamedTemporaryFile(dir=path.parent, prefix=SCRATCH_PREFIX, suffix=SCRATCH_SUFFIX, delete=False) as file:
         try:
+            os.fchmod(file.fileno(), mode)
             file.writelines(parts)
             if is_synced:
                 file.flush()

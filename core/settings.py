@@ -209,6 +209,23 @@ class VoxcpmSettings(_Checkpoint):
     )
 
 
+class WeightsSettings(_Group):
+    """Fetching the weights of XTTS-v2 and VoxCPM2 (./setup_assets.sh --model)."""
+
+    coqui_tos_agreed: bool = Field(
+        False,
+        description="1: you accept the licence of XTTS-v2's weights (Coqui Public Model License, non-commercial use "
+        "only), and are not asked.",
+    )
+    hf_endpoint: str = Field(
+        "https://huggingface.co", pattern=r"^https?://[^\s?#@]+$", description="Address of the hub that has them."
+    )
+    hf_token: Annotated[SecretStr, AfterValidator(_sendable)] = Field(
+        SecretStr(""),
+        description="Your token for that hub, sent to nobody else. Empty: none, which is enough for both.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All groups, validated together."""
@@ -220,6 +237,7 @@ class Settings:
     kokoro: KokoroSettings
     coqui: CoquiSettings
     voxcpm: VoxcpmSettings
+    weights: WeightsSettings
 
     def options(self, backend: str) -> dict[str, Any]:
         """What a worker is told for its backend: the group of that name, as JSON values; empty where there is none."""
@@ -235,6 +253,7 @@ _GROUPS: dict[str, type[_Group]] = {
     "kokoro": KokoroSettings,
     "coqui": CoquiSettings,
     "voxcpm": VoxcpmSettings,
+    "weights": WeightsSettings,
 }
 
 

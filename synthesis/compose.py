@@ -9,8 +9,10 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+from backends.choice import resolve
+from backends.engines import ENGINES
 from backends.registry import device as device_of
-from backends.registry import is_heavy, resolve
+from backends.registry import is_heavy
 from cache.cache import Cache, Troubles
 from cache.store import Store
 from core.clock import Clock, SystemClock
@@ -28,6 +30,7 @@ from scheduler.autoscaler import ColdPool
 from scheduler.messages import CPU
 from scheduler.scheduler import Scheduler
 from scheduler.watchdog import Patience
+from synthesis.choice import look
 from synthesis.order import learn_rules
 from synthesis.speakers import Speakers
 from synthesis.stream import AudioStream
@@ -45,6 +48,16 @@ LATENTS = "latents"
 
 def _limits(settings: PoolSettings) -> Limits:
     return Limits(settings.max_queue_length, settings.max_queue_seconds, settings.deadline_seconds)
+
+
+def _backend(settings: Settings, events: Events) -> str:
+    """The backend that the settings mean, and what is to be said of it."""
+    choice = resolve(settings.pool.tts_backend, partial(look, settings))
+    if settings.pool.tts_backend == "auto":
+        events.backend_chosen(backend=choice.backend, passed_over="; ".join(choice.passed_over))
+    if (engine := ENGINES.get(choice.backend)) and engine.hazard:
+        events.backend_hazard(backend=engine.name, hazard=engine.hazard)
+    return choice.backend
 
 
 def _mps(settings: PoolSettings, backend: str, device: str) -> Mps | None:
@@ -129,7 +142,7 @@ async def open_synthesizer(
 ) -> AsyncIterator[Synthesizer]:
     """Compose everything and start loading; returns before the model is there. Ends all workers on the way out."""
     clock = clock or SystemClock()
-    backend = resolve(settings.pool.tts_backend)
+    backend = _backend(settings, events)
     state = PROJECT / settings.pool.state_dir
     memory, device = open_memory(device_of(backend, settings.pool.tts_device))
     mps = await asyncio.to_thread(_mps, settings.pool, backend, device)

@@ -50,6 +50,14 @@ class LogEvents:
         if log_text:
             _write(logging.WARNING, "LOG_TEXT is on: every text that is spoken is written into this log")
 
+    def backend_chosen(self, *, backend: str, passed_over: str) -> None:
+        """TTS_BACKEND left it to the server."""
+        _write(logging.INFO, "backend chosen", backend=backend, passed_over=passed_over)
+
+    def backend_hazard(self, *, backend: str, hazard: str) -> None:
+        """The engine has a fault that is known."""
+        _write(logging.WARNING, "known hazard", backend=backend, hazard=hazard)
+
     def server_started(self, *, backend: str) -> None:
         """The HTTP side is up; the model may still be loading."""
         _write(logging.INFO, "server started", backend=backend)

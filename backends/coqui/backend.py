@@ -15,8 +15,8 @@ from backends.base import BackendError, Prepared, Stop
 from backends.coqui import checkpoint, languages
 from backends.coqui.precision import DTYPES, convert
 from backends.coqui.vocoder import StreamingVocoder
+from backends.engines import COQUI, find
 from backends.on_torch import open_device, sow
-from core.settings import PROJECT
 from core.speech import REFERENCE_RATE, Params, Priors, Reference, Samples, Task, Traits, Voice
 
 FIRST_TOKENS = 10
@@ -43,8 +43,8 @@ RATES: Mapping[str, tuple[float, ...]] = {
 
 Measured on GPUs with 1, 3, 6 and 7 (bench/results/xtts-pool.md); what lies between is drawn through."""
 
-START_S, MEMORY_BYTES = 18.0, 3 * 10**9
-"""From spawn to ready, and what a worker holds on a GPU."""
+START_S = 18.0
+"""From spawn to ready."""
 
 
 def make(options: Mapping[str, Any]) -> "CoquiBackend":
@@ -61,7 +61,7 @@ class CoquiBackend:
 
     def load(self, device: str) -> Traits:
         """Open the checkpoint and bring it to the device. Raises BackendError."""
-        folder = checkpoint.find(str(self._options["tts_model"]), PROJECT / self._options["tts_home"])
+        folder = find(COQUI, self._options)
         precision = str(self._options["coqui_precision"])
         logging.getLogger("TTS").setLevel(logging.ERROR)  # its warnings hold the text
         open_device(device)
@@ -85,7 +85,7 @@ class CoquiBackend:
             can_clone=True,
             is_sampled=True,
             gains_from_processes=is_gpu,
-            priors=Priors(_rates(device), START_S, MEMORY_BYTES),
+            priors=Priors(_rates(device), START_S, COQUI.memory_bytes),
             model="XTTS-v2",
             precision=precision,
         )

@@ -1,4 +1,4 @@
-"""An XTTS-v2 checkpoint on disk: found, checked and opened. It is data: nothing that it holds is run."""
+"""An XTTS-v2 checkpoint on disk: checked and opened. It is data: nothing that it holds is run."""
 
 import json
 import pickle
@@ -15,9 +15,7 @@ from TTS.tts.models.xtts import Xtts
 
 from backends.base import BackendError, Prepared
 from backends.on_torch import revision_of, would_run
-from core.settings import PROJECT
 
-FILES = ("config.json", "model.pth", "vocab.json")
 SPEAKERS = "speakers_xtts.pth"
 
 _LEGACY = "TTS.tts.models.xtts"
@@ -25,25 +23,6 @@ _LEGACY = "TTS.tts.models.xtts"
 
 _ALIASES = ("gpt.gpt_inference.", "gpt.gpt.wte.")
 """The same tensors once more, in checkpoints of the first release."""
-
-
-def find(model: str, home: Path) -> Path:
-    """The folder of a checkpoint. model: a folder, or the library's name of a model. home: where those lie.
-
-    Raises BackendError where it is not there, or not all of it.
-    """
-    name = model.replace("/", "--")
-    places = [PROJECT / model, home / "tts" / name, home / name]
-    folder = next((place for place in places if place.is_dir()), None)
-    if folder is None:
-        raise BackendError(
-            f"There is no XTTS-v2 checkpoint: neither {model} nor a folder of it below {home} exists. "
-            "Download one, and set TTS_MODEL to its folder."
-        )
-    missing = [file for file in FILES if not (folder / file).is_file()]
-    if missing:
-        raise BackendError(f"The XTTS-v2 checkpoint in {folder} is not whole: {', '.join(missing)} is missing.")
-    return folder
 
 
 def revision(folder: Path) -> str:

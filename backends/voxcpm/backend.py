@@ -10,9 +10,9 @@ import torchaudio
 from voxcpm.model.voxcpm2 import VoxCPM2Model
 
 from backends.base import BackendError, Prepared, Stop
+from backends.engines import VOXCPM, find
 from backends.on_torch import open_device, sow
 from backends.voxcpm import checkpoint
-from core.settings import PROJECT
 from core.speech import REFERENCE_RATE, Priors, Reference, Samples, Task, Traits
 
 _SPACED = "da de el en es fi fr he hi id it ko ms nl no pl pt ru sv sw tl tr vi ar".split()
@@ -32,8 +32,8 @@ DEFAULT_CFG = 2.0
 RATES: Mapping[str, tuple[float, ...]] = {"cpu": (0.1,), "gpu": (3.3, 3.6)}
 """Seconds of audio a second with that many processes, by what others have measured; the server learns its own."""
 
-START_S, MEMORY_BYTES = 20.0, 7 * 10**9
-"""From spawn to ready, and what a worker holds on a GPU."""
+START_S = 20.0
+"""From spawn to ready."""
 
 _COMMANDS = str.maketrans(
     {**dict.fromkeys("()[]", ","), **dict.fromkeys("（）", "，"), **dict.fromkeys("<>|＜＞｜", " ")}
@@ -62,7 +62,7 @@ class VoxcpmBackend:
 
     def load(self, device: str) -> Traits:
         """Open the checkpoint on the device. Raises BackendError."""
-        folder = checkpoint.find(str(self._options["voxcpm_model"]), PROJECT / self._options["tts_home"])
+        folder = find(VOXCPM, self._options)
         open_device(device)
         self._model = checkpoint.open_model(folder, device)
         self._is_second = isinstance(self._model, VoxCPM2Model)
@@ -78,7 +78,7 @@ class VoxcpmBackend:
             is_sampled=True,
             needs_transcript=not self._is_second,
             gains_from_processes=device != "cpu",
-            priors=Priors(RATES["cpu" if device == "cpu" else "gpu"], START_S, MEMORY_BYTES),
+            priors=Priors(RATES["cpu" if device == "cpu" else "gpu"], START_S, VOXCPM.memory_bytes),
             model="VoxCPM2" if self._is_second else "VoxCPM",
             precision=str(self._model.config.dtype),
         )

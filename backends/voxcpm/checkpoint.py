@@ -1,4 +1,4 @@
-"""A VoxCPM checkpoint on disk: found, checked and opened. It is data: nothing that it holds is run."""
+"""A VoxCPM checkpoint on disk: checked and opened. It is data: nothing that it holds is run."""
 
 import io
 import json
@@ -14,38 +14,18 @@ from voxcpm.model.voxcpm import VoxCPMModel
 from voxcpm.model.voxcpm2 import VoxCPM2Model
 
 from backends.base import BackendError
+from backends.engines import VOXCPM
 from backends.on_torch import revision_of, would_run
-from core.settings import PROJECT
 
 MODELS = {"voxcpm": VoxCPMModel, "voxcpm2": VoxCPM2Model}
 """By the architecture that config.json names: VoxCPM 1 and 1.5, and VoxCPM2."""
 
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-VAE_WEIGHTS = ("audiovae.safetensors", "audiovae.pth")
-TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
-
-
-def find(model: str, home: Path) -> Path:
-    """The folder of a checkpoint. model: a folder, or the model's public name. home: where checkpoints lie.
-
-    Raises BackendError where it is not there, or not all of it.
-    """
-    folder = next((place for place in (PROJECT / model, home / model.replace("/", "--")) if place.is_dir()), None)
-    if folder is None:
-        raise BackendError(
-            f"There is no VoxCPM checkpoint: neither {model} nor a folder of it below {home} exists. "
-            "Download one, and set VOXCPM_MODEL to its folder."
-        )
-    needed = [("config.json",), *((name,) for name in TOKENIZER), WEIGHTS, VAE_WEIGHTS]
-    missing = [" or ".join(names) for names in needed if not any((folder / name).is_file() for name in names)]
-    if missing:
-        raise BackendError(f"The VoxCPM checkpoint in {folder} is not whole: {', '.join(missing)} is missing.")
-    return folder
+*CONTENTS, WEIGHTS, VAE_WEIGHTS = VOXCPM.needed
 
 
 def revision(folder: Path) -> str:
     """What tells this checkpoint from another one: its settings, its vocabulary, and the files of its weights."""
-    contents = (folder / name for name in ("config.json", *TOKENIZER))
+    contents = (folder / name for names in CONTENTS for name in names)
     return revision_of(contents, (_first(folder, names) for names in (WEIGHTS, VAE_WEIGHTS)))
 
 

@@ -13,6 +13,7 @@ from backends.base import BackendError, Stop
 from backends.coqui import checkpoint, languages
 from backends.coqui.backend import FIRST_TOKENS, CoquiBackend
 from backends.coqui.vocoder import StreamingVocoder
+from backends.engines import COQUI, find
 from checkpoints import xtts
 from checkpoints.hostile import Opener
 from core.settings import load_settings
@@ -298,7 +299,7 @@ def test_a_checkpoint_that_is_none_is_refused_by_name(folder, tmp_path, spoil, s
 
 def test_a_missing_checkpoint_says_how_to_get_it(tmp_path):
     with pytest.raises(BackendError, match="_MODEL"):
-        checkpoint.find("tts_models/multilingual/multi-dataset/xtts_v2", tmp_path)
+        find(COQUI, {"tts_model": "tts_models/multilingual/multi-dataset/xtts_v2", "tts_home": tmp_path})
 
 
 def test_the_layout_of_the_release_is_read_and_left_as_it_is(folder, tmp_path, monkeypatch):
@@ -310,6 +311,6 @@ def test_the_layout_of_the_release_is_read_and_left_as_it_is(folder, tmp_path, m
     torch.save({"config": XttsConfig(), "model": weights}, copy / "model.pth")
     before = (copy / "model.pth").stat()
     monkeypatch.undo()
-    found = checkpoint.find("tts_models/multilingual/multi-dataset/xtts_v2", tmp_path)
+    found = find(COQUI, {"tts_model": "tts_models/multilingual/multi-dataset/xtts_v2", "tts_home": tmp_path})
     checkpoint.open_model(found)
     assert (found, (copy / "model.pth").stat().st_mtime_ns) == (copy, before.st_mtime_ns)

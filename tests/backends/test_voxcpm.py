@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from audio.decode import decode
 from backends.base import BackendError, Stop
-from backends.voxcpm import checkpoint
+from backends.engines import VOXCPM, find
 from backends.voxcpm.backend import CHARS, VoxcpmBackend
 from checkpoints import voxcpm
 from checkpoints.hostile import Opener
@@ -236,6 +236,6 @@ def test_a_checkpoint_that_is_none_is_refused_by_name(folder, tmp_path, spoil, s
 
 def test_a_missing_checkpoint_says_how_to_get_it(tmp_path):
     with pytest.raises(BackendError, match="_MODEL"):
-        checkpoint.find("openbmb/VoxCPM2", tmp_path)
+        find(VOXCPM, {"voxcpm_model": "openbmb/VoxCPM2", "tts_home": tmp_path})
     voxcpm.write(tmp_path / "openbmb--VoxCPM2")
-    assert checkpoint.find("openbmb/VoxCPM2", tmp_path) == tmp_path / "openbmb--VoxCPM2"
+    assert find(VOXCPM, {"voxcpm_model": "openbmb/VoxCPM2", "tts_home": tmp_path}) == tmp_path / "openbmb--VoxCPM2"

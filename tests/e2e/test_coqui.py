@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from checkpoints import xtts
+from cli.main import app
 from harness.recording import recording, samples
 from harness.server import Server, running_server, until
+from hub import Hub, serving
 
 pytestmark = pytest.mark.alone
 
@@ -151,6 +154,16 @@ def test_what_is_wrong_with_a_checkpoint_is_said(tmp_path, checkpoint):
         assert "model.pth" in server.http.get("/health").text
     finally:
         server.stop()
+
+
+def test_weights_that_were_fetched_speak_without_another_setting(tmp_path, checkpoint):
+    files = {path.name: path.read_bytes() for path in checkpoint.iterdir()}
+    with serving(Hub("coqui/XTTS-v2", files)) as hub:
+        told = {"TTS_HOME": str(tmp_path), "COQUI_TOS_AGREED": "1", "HF_ENDPOINT": hub.url, "no_proxy": "127.0.0.1"}
+        assert CliRunner().invoke(app, ["weights", "xtts"], env=told).exit_code == 0
+    settings = {"TTS_HOME": str(tmp_path), "QUALITY_GUARD": "false", "DEFAULT_VOICE": "Ana Florence"}
+    with running_server(tmp_path, TTS_BACKEND="coqui", **settings) as server:
+        assert server.speak("Hola 12", language="es").status_code == 200
 
 
 def test_speech_that_cannot_be_right_is_tried_once_more_and_then_an_error(tmp_path, checkpoint):
