@@ -25,7 +25,7 @@ serve: ## Install what is missing, then serve
 test: programs ## Check, then every test that needs no GPU
 	./setup.sh --dev
 	$(MAKE) check
-	$(PYTHON) -m pytest -q -m "not gpu and not alone" -n 3 --dist loadfile
+	$(PYTHON) -m pytest -q -m "not gpu and not alone" -n 3 --dist loadfile --no-loadscope-reorder
 	$(PYTHON) -m pytest -q -m "not gpu and alone"
 
 test-all: programs ## The same with coverage and its gate, GPU tests included where there is one

@@ -25,7 +25,7 @@ from voices.uploads import SAMPLE_FIELD, Upload
 SAMPLE_FIELDS = (SAMPLE_FIELD, "speaker_wav")
 """Names of an uploaded voice sample; the first that is there wins."""
 
-NOTES = ("language", "transcript", "description", "style")
+NOTES = ("language", "transcript", "description", "style", "consent")
 """What may be written about a voice that is to be kept."""
 
 MAX_WAIT_HEADER = "X-Max-Wait-Seconds"

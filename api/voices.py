@@ -76,4 +76,5 @@ def _told(voice: Voice, notes: Notes) -> dict[str, Any]:
         "transcript": notes.transcript or None,
         "description": notes.description or None,
         "style": notes.style or None,
+        "consent": notes.consent or None,
     }

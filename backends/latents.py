@@ -8,6 +8,7 @@ all; one that is damaged is as good as none. The least recently used go first.
 
 import hashlib
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +22,10 @@ from core.speech import Reference
 MAX_FILES, MAX_BYTES = 1000, 256 * 2**20
 """Of all revisions together. XTTS-v2 needs 130 kB for a voice, VoxCPM2 about as much for each 10 s."""
 
-_SUFFIX = ".safetensors"
+GONE_S = 3600
+"""Seconds for which nothing of a voice that was deleted is kept: a worker may be at it, and knows nothing of that."""
+
+_SUFFIX, _GONE = ".safetensors", ".gone"
 
 
 class Latents:
@@ -46,7 +50,9 @@ class Latents:
         """Keep it, if the disk lets us: without it a voice costs a second, and nothing else."""
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self._path(voice), [save(dict(prepared))], is_synced=False)
+            write_whole(path := self._path(voice), [save(dict(prepared))], is_synced=False)
+            if _is_gone(self._root / f"{_stem(voice.key)}{_GONE}"):
+                path.unlink()
             remove_left_behind(self._folder)
             sweep(self._root)
 
@@ -55,14 +61,20 @@ class Latents:
 
 
 def forget(root: Path, key: str) -> None:
-    """Delete what was made of a recording, by whatever model. Blocks."""
+    """Delete what was made of a recording, by whatever model, and what is being made of it. Blocks."""
+    with suppress(OSError):
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (root / f"{_stem(key)}{_GONE}").touch()
     for path in root.glob(f"*/{_stem(key)}-*{_SUFFIX}"):
         with suppress(OSError):
             path.unlink()
 
 
 def sweep(root: Path, *, max_files: int = MAX_FILES, max_bytes: int = MAX_BYTES) -> None:
-    """Delete the least recently used files beyond the bounds. Blocks."""
+    """Delete the least recently used files beyond the bounds, and what was noted of voices long gone. Blocks."""
+    for path in root.glob(f"*{_GONE}"):
+        if not _is_gone(path):
+            path.unlink(missing_ok=True)
     found: list[tuple[float, int, Path]] = []
     for path in root.glob(f"*/*{_SUFFIX}"):
         with suppress(OSError):
@@ -74,6 +86,14 @@ def sweep(root: Path, *, max_files: int = MAX_FILES, max_bytes: int = MAX_BYTES)
         if number > max_files or size > max_bytes:
             with suppress(OSError):
                 path.unlink()
+
+
+def _is_gone(mark: Path) -> bool:
+    """Whether there is a fresh mark of a deleted voice."""
+    try:
+        return time.time() - mark.stat().st_mtime < GONE_S
+    except FileNotFoundError:
+        return False
 
 
 def _stem(text: str) -> str:

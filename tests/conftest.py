@@ -15,6 +15,16 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # for the gauges, which import onnxru
 FAKES = Path(__file__).parent / "fakes"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first: it is not to be the last that runs while other processes have nothing to do."""
+
+    def seconds(item: pytest.Item) -> float:
+        marker = item.get_closest_marker("slow")
+        return 0 if marker is None else marker.kwargs.get("file_s", 10)
+
+    items.sort(key=seconds, reverse=True)
+
+
 @pytest.fixture
 def fakes_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that the test starts can import what lies in `tests/fakes/`."""

@@ -31,6 +31,8 @@ class Notes(BaseModel):
     transcript: str = Field(default="", max_length=MAX_NOTE_CHARS)
     description: str = Field(default="", max_length=MAX_NOTE_CHARS)
     style: str = Field(default="", max_length=1024)
+    consent: str = Field(default="", max_length=1024)
+    """What says that the speaker agrees: OpenAI's clients name a recording of it."""
     created_at: int = 0
 
     @property

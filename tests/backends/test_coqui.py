@@ -20,7 +20,7 @@ from core.settings import load_settings
 from core.speech import Params, Reference, Task, Utterance
 from harness.recording import recording
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.slow(file_s=60)]
 
 ANA = Reference("ana florence")
 

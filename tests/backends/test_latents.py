@@ -1,13 +1,14 @@
 """Prepared voices on disk: shared between workers, bounded, and never what somebody uploaded for one request."""
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from backends.latents import Latents, forget, sweep
+from backends.latents import GONE_S, Latents, forget, sweep
 from core.speech import Reference
 
 ANNA = Reference("a" * 64, is_kept=True)
@@ -19,7 +20,7 @@ def same(found):
 
 
 def files(root):
-    return [path for path in root.rglob("*") if path.is_file()]
+    return list(root.rglob("*.safetensors"))
 
 
 def test_what_one_writes_another_reads(tmp_path):
@@ -72,6 +73,19 @@ def test_a_voice_is_forgotten_with_all_its_transcripts_and_models(tmp_path):
     forget(tmp_path, "a" * 64)
     assert len(files(tmp_path)) == 1
     assert same(Latents(tmp_path, "model-1").read(Reference("b" * 64)))
+
+
+def test_what_a_worker_was_at_when_its_voice_was_deleted_is_not_kept(tmp_path):
+    latents = Latents(tmp_path, "model-1")
+    forget(tmp_path, ANNA.key)
+    latents.write(ANNA, MADE)
+    assert files(tmp_path) == []
+    (mark,) = tmp_path.glob("*.gone")
+    assert ANNA.key not in mark.name
+    os.utime(mark, (time.time() - GONE_S - 1,) * 2)
+    latents.write(ANNA, MADE)
+    assert same(latents.read(ANNA))
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize(("bounds", "left"), [({"max_files": 3}, 3), ({"max_bytes": 500}, 2)], ids=str)

@@ -18,7 +18,7 @@ from core.settings import load_settings
 from core.speech import Params, Reference, Task, Utterance
 from harness.recording import recording
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.slow(file_s=20)]
 
 SAMPLE = decode(recording(seconds=3.0), rate=24_000, max_s=10)
 PLAIN = Reference("a" * 64, sample=SAMPLE)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from cache.store import SMALL_BYTES, Label, Store
 from core.files import SCRATCH_PREFIX, SCRATCH_SUFFIX, STALE_S
+from harness.disk import small_disk
 from harness.server import PROJECT
 
 LABEL = Label("audio/mpeg", 24_000, 1.5, 12)
@@ -255,6 +256,16 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_cache(tmp_path, t
     assert troubles.total() >= 1
 
 
+def test_a_full_disk_takes_what_fits_and_leaves_no_half_file(tmp_path, troubles):
+    with small_disk(tmp_path / "disk", 10**6) as disk:
+        store = Store(disk / "cache", ttl_s=3600, max_bytes=10**9, on_trouble=troubles)
+        kept = [key for key in KEYS if store.put(key, LABEL, [bytes([1]) * 300_000])]
+        assert 0 < len(kept) < len(KEYS)
+        assert troubles.total() == len(KEYS) - len(kept)
+        assert {path.stem for path in (disk / "cache").iterdir()} == set(kept)
+        assert all(audio(store, key) == bytes([1]) * 300_000 for key in kept)
+
+
 def test_a_disk_that_takes_no_more_leaves_no_half_file(store, troubles, tmp_path):
     store.put(KEYS[0], LABEL, [b"data"])
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -297,7 +308,18 @@ HAMMER = """
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_readers_writers_sweepers_and_kills_never_see_a_wrong_or_partial_answer(tmp_path_factory, data):
-    folder = tmp_path_factory.mktemp("hammered") / "cache"
+    hammer(tmp_path_factory.mktemp("hammered") / "cache", data)
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_nor_do_they_on_a_disk_that_is_full(tmp_path_factory, data):
+    with small_disk(tmp_path_factory.mktemp("hammered") / "disk", 4 * 10**6) as disk:
+        hammer(disk / "cache", data)
+
+
+def hammer(folder: Path, data: st.DataObject) -> None:
+    """Processes that read, write and sweep for a second or two, some of which are killed."""
     size = data.draw(st.sampled_from([10**5, 4 * 10**6, 10**8]))
     kills = data.draw(st.lists(st.floats(0.05, 0.4), min_size=1, max_size=3))
     env = {**os.environ, "PYTHONPATH": str(PROJECT)}

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.disk import small_disk
 from harness.server import Server, cached_server, running_server, until
 
 pytestmark = pytest.mark.slow
@@ -358,3 +359,20 @@ def _ask_in_vain(server: Server, seed: int) -> None:
     body = {"input": "one " * 2000, "response_format": "wav", "seed": seed}
     with suppress(httpx.TransportError):
         httpx.post(f"{server.url}/v1/audio/speech", json=body)
+
+
+def test_a_full_disk_costs_the_cache_and_one_warning(tmp_path):
+    with small_disk(tmp_path / "disk", 200_000) as disk:
+        settings = {"CACHE_TTL_MINUTES": "10", "AUDIO_CACHE_DIR": str(disk / "cache")}
+        with running_server(tmp_path, TTS_BACKEND="tone_backend:make", **settings) as server:
+            texts = [f"one two three number {number} " * 6 for number in range(8)]
+            answers = [server.speak(text, response_format="wav") for text in texts]
+            assert {answer.status_code for answer in answers} == {200}
+            assert {answer.headers["X-Cache"] for answer in answers} == {"MISS"}
+            again = [server.speak(text, response_format="wav") for text in texts]
+            assert [answer.content for answer in again] == [answer.content for answer in answers]
+            assert {answer.headers["X-Cache"] for answer in again} <= {"HIT", "MISS"}
+            assert server.health()["cache"]["troubles"] >= 1
+            warnings = [line for line in server.log.read_text().splitlines() if " WARNING " in line]
+            assert len(warnings) == 1
+            assert server.health()["status"] == "ok"

@@ -9,7 +9,7 @@ import pytest
 from gauges.likeness import SAME, likeness, shape
 from harness.server import Server, running_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow(file_s=70)
 
 TEXTS = (
     "One.",
@@ -44,6 +44,6 @@ def test_160_requests_at_once_are_all_answered_and_none_is_mixed_up(tmp_path):
             assert int(np.argmax(likenesses)) == number % len(TEXTS)
             assert max(likenesses) > SAME
         assert {answer.headers["x-route"] for answer in answers} == {"HOT", "COLD-POOL"}
-        assert server.wait_until_idle() < 1
-        asyncio.run(asyncio.sleep(1 + 2 + 1))  # patience, stagger, and time to end
+        assert server.wait_until_idle() < 5
+        asyncio.run(asyncio.sleep(1 + 2 + 3))  # patience, stagger, and time to end
         assert len(server.workers) == 1

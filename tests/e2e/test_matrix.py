@@ -23,7 +23,7 @@ from harness.server import Server, cached_server, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.alone]
 
-TEXT = "The river was slow. It was cold."
+TEXT = "Slow rivers. Cold days."
 NEXT = "Good day."
 KINDS = ["plain", "stream", "sse", "whole"]
 MOMENTS = ["queued", "before audio", "mid", "stalled reader"]

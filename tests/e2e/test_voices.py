@@ -40,7 +40,7 @@ def names(server: Server) -> set[str]:
 
 
 def test_a_voice_that_is_added_speaks_is_listed_and_goes_when_it_is_deleted(library, folder):
-    added = add(library, "Anna Bell", 523.0, transcript="Hello.", language="en", description="Mine")
+    added = add(library, "Anna Bell", 523.0, transcript="Hello.", language="en", description="Mine", consent="cons_1")
     assert added.status_code == 200, added.text
     told = added.json()
     assert (told["id"], told["object"], told["name"]) == ("anna-bell", "audio.voice", "anna-bell")

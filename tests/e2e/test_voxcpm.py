@@ -9,8 +9,6 @@ from checkpoints import voxcpm
 from harness.recording import recording, samples
 from harness.server import running_server, until
 
-pytestmark = pytest.mark.alone
-
 SECONDS = voxcpm.PATCHES * 0.16
 
 

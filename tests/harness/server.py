@@ -126,7 +126,7 @@ def cached_server(folder: Path, **environment: str) -> Iterator[Server]:
         yield server
 
 
-def until(claim: Callable[[], bool], timeout_s: float = 20.0) -> None:
+def until(claim: Callable[[], bool], timeout_s: float = 40.0) -> None:
     """Wait until `claim()` holds."""
     began = time.monotonic()
     while not claim():
