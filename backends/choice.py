@@ -1,6 +1,5 @@
 """Which engine `auto` means on this machine. Pure: what the machine has is looked at elsewhere."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from backends.engines import COQUI, ENGINES, VOXCPM
@@ -35,11 +34,6 @@ class Choice:
 
     backend: str
     passed_over: tuple[str, ...] = ()
-
-
-def resolve(name: str, look: Callable[[], Machine]) -> Choice:
-    """The backend that TTS_BACKEND means. look: called for `auto` alone."""
-    return choose(look()) if name == "auto" else Choice(name)
 
 
 def choose(machine: Machine) -> Choice:

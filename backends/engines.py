@@ -5,13 +5,14 @@ The process that serves HTTP chooses among them by this, and the command `weight
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from os.path import isdir, isfile  # what may not be looked at is not there
 from pathlib import Path
 from typing import Any
 
 from backends.base import BackendError
-from backends.weights.lock import read_lock
+from backends.weights.lock import FILE_NAME, read_lock
 from core.settings import PROJECT
 
 
@@ -63,7 +64,10 @@ class Engine:
     @property
     def can_use_gpu(self) -> bool:
         """Whether they are there with a torch that was built for GPUs. Imports none of them."""
-        return self.is_installed and not version("torch").endswith("+cpu")
+        try:
+            return self.is_installed and not version("torch").endswith("+cpu")
+        except PackageNotFoundError:  # a folder of that name is no package
+            return False
 
 
 COQUI = Engine(
@@ -73,8 +77,7 @@ COQUI = Engine(
     setting="TTS_MODEL",
     needed=(("config.json",), ("model.pth",), ("vocab.json",)),
     libraries=("torch", "TTS"),
-    memory_bytes=3
-    * 10**9,  # of full size in fp32: 1.9 GB are its weights, the rest CUDA's own and what it computes with
+    memory_bytes=3 * 10**9,  # in fp32: 1.9 GB are its weights, the rest CUDA's own and what it computes with
     release=Release(
         repository="coqui/XTTS-v2",
         files=(("config.json",), ("model.pth",), ("vocab.json",)),
@@ -125,7 +128,7 @@ ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (COQUI, VOXCP
 def place(engine: Engine, options: Mapping[str, Any]) -> Path:
     """The folder of its checkpoint: where one is, else where one is to be put. options: the engine's settings."""
     places = _places(engine, options)
-    return next((folder for folder in places if folder.is_dir()), places[-1])
+    return next((folder for folder in places if isdir(folder)), places[-1])
 
 
 def find(engine: Engine, options: Mapping[str, Any]) -> Path:
@@ -135,13 +138,13 @@ def find(engine: Engine, options: Mapping[str, Any]) -> Path:
     Raises BackendError where it is not there, or not all of it.
     """
     folder = place(engine, options)
-    if not folder.is_dir():
+    if not isdir(folder):
         raise BackendError(
             f"There is no {engine.title} checkpoint: neither {_model(engine, options)} nor a folder of it below "
             f"{PROJECT / options['tts_home']} exists. {engine.remedy} downloads one; or set {engine.setting} to the "
             "folder of your own."
         )
-    missing = [" or ".join(names) for names in engine.needed if not any((folder / name).is_file() for name in names)]
+    missing = [" or ".join(names) for names in engine.needed if not any(isfile(folder / name) for name in names)]
     if missing:
         raise BackendError(
             f"The {engine.title} checkpoint in {folder} is not whole: {', '.join(missing)} is missing. "
@@ -152,7 +155,7 @@ def find(engine: Engine, options: Mapping[str, Any]) -> Path:
     if other:
         raise BackendError(
             f"The {engine.title} checkpoint in {folder} is not as it was downloaded: {', '.join(other)} is missing or "
-            f"of another size. {engine.remedy} repairs it."
+            f"of another size. {engine.remedy} repairs it; if it was you who changed it, remove {FILE_NAME}."
         )
     return folder
 

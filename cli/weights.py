@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from backends.base import BackendError
@@ -36,7 +37,7 @@ def weights(
     again: Annotated[bool, typer.Option("--again", help="What the hub has now, whatever was fetched before.")] = False,
 ) -> None:
     """Fetch the weights of an engine, or look whether they are still what was fetched, and repair them."""
-    settings = settings_or_exit()
+    settings = settings_or_exit(tts_device="cpu")  # no GPU is needed to fetch
     engine = next(engine for engine in ENGINES.values() if engine.model == model)
     folder = place(engine, settings.options(engine.name))
     hub = Hub(settings.weights.hf_endpoint, settings.weights.hf_token.get_secret_value())
@@ -78,7 +79,7 @@ def _agree(engine: Engine, *, is_agreed: bool) -> None:
 
 @contextmanager
 def _screen() -> Iterator[Listener]:
-    if sys.stdout.isatty():
+    if sys.stdout and sys.stdout.isatty() and not Console().is_dumb_terminal:
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         with Progress(*columns) as progress:
             yield _Bars(progress)

@@ -44,7 +44,8 @@ def write_whole(path: Path, parts: Iterable[bytes], *, is_synced: bool = True, m
     """
     with NamedTemporaryFile(dir=path.parent, prefix=SCRATCH_PREFIX, suffix=SCRATCH_SUFFIX, delete=False) as file:
         try:
-            os.fchmod(file.fileno(), mode)
+            with suppress(PermissionError):  # a disk that knows no modes
+                os.fchmod(file.fileno(), mode)
             file.writelines(parts)
             if is_synced:
                 file.flush()

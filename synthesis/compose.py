@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from backends.choice import resolve
+from backends.choice import choose
 from backends.engines import ENGINES
 from backends.registry import device as device_of
 from backends.registry import is_heavy
@@ -30,7 +30,7 @@ from scheduler.autoscaler import ColdPool
 from scheduler.messages import CPU
 from scheduler.scheduler import Scheduler
 from scheduler.watchdog import Patience
-from synthesis.choice import look
+from synthesis.machine import look
 from synthesis.order import learn_rules
 from synthesis.speakers import Speakers
 from synthesis.stream import AudioStream
@@ -52,12 +52,14 @@ def _limits(settings: PoolSettings) -> Limits:
 
 def _backend(settings: Settings, events: Events) -> str:
     """The backend that the settings mean, and what is to be said of it."""
-    choice = resolve(settings.pool.tts_backend, partial(look, settings))
-    if settings.pool.tts_backend == "auto":
-        events.backend_chosen(backend=choice.backend, passed_over="; ".join(choice.passed_over))
-    if (engine := ENGINES.get(choice.backend)) and engine.hazard:
-        events.backend_hazard(backend=engine.name, hazard=engine.hazard)
-    return choice.backend
+    name = settings.pool.tts_backend
+    if name == "auto":
+        choice = choose(look(settings))
+        name = choice.backend
+        events.backend_chosen(backend=name, passed_over="; ".join(choice.passed_over))
+    if (engine := ENGINES.get(name)) and engine.hazard:
+        events.backend_hazard(backend=name, hazard=engine.hazard)
+    return name
 
 
 def _mps(settings: PoolSettings, backend: str, device: str) -> Mps | None:

@@ -4,26 +4,25 @@ No `If-Range`: storage behind a hub has other tags than the hub. Whatever was re
 fetched once more from its first byte where that does not fit.
 """
 
-import http.client
 import os
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
 from backends.base import BackendError
-from backends.weights.hub import BeyondEnd, Passing
+from backends.weights.hub import LEAST_BYTES, BeyondEnd, Passing, blocks
 from backends.weights.lock import READABLE, Content
 
 PART = ".part"
 
 Done = TypeVar("Done")
 
-_BLOCK_BYTES = 2**20
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+_RANGE = re.compile(r"bytes (\d{1,15})-\d+/(\d{1,15}|\*)")
 _PARTIAL = 206
 
 
@@ -39,15 +38,15 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Persistence:
-    """How often and how long. tries: in a row without one new byte. wait_s: before the second; doubled for each more.
-
-    longest_wait_s: also of what a server may ask for. sleep: waits.
+    """How often and how long. tries: in a row that bring less than LEAST_BYTES. wait_s: before the second; doubled for
+    each more. longest_wait_s: also of what a server may ask for. sleep: waits. clock: tells seconds.
     """
 
     tries: int = 6
     wait_s: float = 1.0
     longest_wait_s: float = 120.0
     sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
 
 
 class Tries:
@@ -60,12 +59,13 @@ class Tries:
         self._best = 0
 
     def wait(self, trouble: Passing, reached: int = 0) -> None:
-        """Wait after a failure. reached: bytes that are there; more than ever before makes it a fresh start.
+        """Wait after a failure. reached: bytes that are there; many more than ever before make it a fresh start.
 
         Raises BackendError where it was the last try.
         """
-        if reached > self._best:
-            self._best, self._failed = reached, 0
+        if reached >= self._best + LEAST_BYTES:
+            self._failed = 0
+        self._best = max(self._best, reached)
         self._failed += 1
         how = self._persistence
         if self._failed >= how.tries:
@@ -96,11 +96,14 @@ def fetch(
     part = path.with_name(path.name + PART)
     opened: list[int] = []
 
+    def progress(done: int) -> None:
+        listener.progress(path.name, done, wanted.size)
+
     def receive() -> None:
         offset = _size(part)
         opened.append(offset)
         if offset < wanted.size or not offset:
-            _receive(source, part, offset, wanted.size, lambda done: listener.progress(path.name, done, wanted.size))
+            _receive(source, part, offset=offset, size=wanted.size, progress=progress, clock=persistence.clock)
 
     try:
         for _ in range(2):
@@ -132,7 +135,13 @@ def _unlike(name: str) -> BackendError:
 
 
 def _receive(
-    source: Callable[[int], HTTPResponse], part: Path, offset: int, size: int, progress: Callable[[int], None]
+    source: Callable[[int], HTTPResponse],
+    part: Path,
+    *,
+    offset: int,
+    size: int,
+    progress: Callable[[int], None],
+    clock: Callable[[], float],
 ) -> None:
     """Append what is missing, as far as the connection holds. Raises Passing, BackendError, and OSError of the disk."""
     try:
@@ -150,7 +159,7 @@ def _receive(
         file.truncate(start)  # to nothing where the server begins at the first byte in spite of what it was asked
         done = start
         progress(done)
-        while block := _read(answer):
+        for block in blocks(answer, clock):
             done += len(block)
             if done > size:
                 file.truncate(0)
@@ -169,17 +178,7 @@ def _extent(answer: HTTPResponse) -> tuple[int, int | None]:
         if not found:
             raise Passing("The hub does not say which piece it sends")
         return int(found[1]), None if found[2] == "*" else int(found[2])
-    length = answer.headers.get("Content-Length", "")
-    return 0, int(length) if length.isdecimal() else None
-
-
-def _read(answer: HTTPResponse) -> bytes:
-    try:
-        return answer.read1(_BLOCK_BYTES)
-    except TimeoutError:
-        raise Passing("The hub sends nothing") from None
-    except (OSError, http.client.HTTPException):
-        raise Passing("The connection to the hub broke") from None
+    return 0, answer.length
 
 
 def _write(file: BinaryIO, block: bytes) -> None:
@@ -191,7 +190,8 @@ def _write(file: BinaryIO, block: bytes) -> None:
 
 def _finish(part: Path, path: Path) -> None:
     """Give a whole file its name, so that it keeps it even if the power goes now."""
-    part.chmod(READABLE)
+    with suppress(PermissionError):  # a disk that knows no modes
+        part.chmod(READABLE)
     part.replace(path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from core.files import write_whole
+from core.files import open_plain, write_whole
 
 FILE_NAME = "weights.lock"
 
@@ -21,6 +21,9 @@ Sha256: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Commit: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 """A commit, or the name that git has for a content."""
 
+Size: TypeAlias = Annotated[int, Field(ge=0, le=2**50)]
+"""Bytes of a file."""
+
 FileName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.]*$")]
 """It names a file in the folder, and nothing outside of it."""
 
@@ -28,18 +31,21 @@ FileName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A
 class Content(BaseModel):
     """What a file is to hold.
 
-    size: bytes. sha256: None until the file came, where the hub does not tell. blob: git's name of the content.
+    sha256: None until the file came, where the hub does not tell. blob: git's name of the content.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    size: Annotated[int, Field(ge=0)]
+    size: Size
     sha256: Sha256 | None = None
     blob: Commit | None = None
 
     def has_size_of(self, path: Path) -> bool:
         """Whether a file is there, and of this size."""
-        return path.is_file() and path.stat().st_size == self.size
+        try:
+            return path.is_file() and path.stat().st_size == self.size
+        except OSError:  # nothing there may be looked at
+            return False
 
     def read(self, path: Path) -> "Content | None":
         """This content with its sha256, where a file is there and holds it; else None. Reads all of it.
@@ -87,7 +93,7 @@ class Lock(BaseModel):
 def read_lock(folder: Path) -> Lock | None:
     """What is remembered of a folder; None where nothing is, or nothing that can be read."""
     try:
-        with (folder / FILE_NAME).open("rb") as file:
+        with open_plain(folder / FILE_NAME, follows_links=True) as file:
             return Lock.model_validate_json(file.read(MAX_LOCK_BYTES))
     except (OSError, ValidationError):
         return None

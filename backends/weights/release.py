@@ -39,9 +39,7 @@ def bring(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder, listener):
-            known = read_lock(folder)
-            if known and known.repository != engine.release.repository:
-                known = None
+            known = _known(engine, folder)
             lock = known if known and not again else _listed(engine, folder, hub, listener, persistence)
             if engine.release.must_be_accepted:
                 lock = lock.model_copy(update={"licence_accepted": engine.release.licence})
@@ -66,13 +64,21 @@ def is_accepted(engine: Engine, folder: Path) -> bool:
 
 @contextmanager
 def _alone(folder: Path, listener: Listener) -> Iterator[None]:
-    with (folder / _LOCK_FILE).open("w") as file:
+    with (folder / _LOCK_FILE).open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             listener.say("Somebody else is fetching into this folder; waiting for the end of that ...")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _known(engine: Engine, folder: Path) -> Lock | None:
+    """What is remembered of a folder, if that is the whole of this release."""
+    lock, release = read_lock(folder), engine.release
+    if lock is None or lock.repository != release.repository:
+        return None
+    return lock if all(any(name in lock.files for name in choice) for choice in release.files) else None
 
 
 def _listed(engine: Engine, folder: Path, hub: Hub, listener: Listener, persistence: Persistence) -> Lock:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backends.choice import Choice, Machine, choose, resolve
+from backends.choice import Machine, choose
 
 GB = 10**9
 ALL = frozenset({"coqui", "voxcpm"})
@@ -53,11 +53,3 @@ def test_auto_is_the_best_that_this_machine_can_run(seen, backend):
 )
 def test_what_is_better_has_a_reason_why_it_was_not_taken(seen, passed_over):
     assert choose(seen).passed_over == passed_over
-
-
-def test_a_backend_that_is_named_is_taken_without_a_look():
-    def look():
-        raise AssertionError
-
-    assert resolve("coqui", look) == Choice("coqui")
-    assert resolve("auto", machine).backend == "voxcpm"

@@ -2,9 +2,11 @@
 
 import resource
 import ssl
+import time
 from email.message import Message
 from functools import partial
 from io import BytesIO
+from itertools import chain, count, repeat
 from urllib.error import URLError
 from urllib.request import Request
 
@@ -12,7 +14,7 @@ import pytest
 
 from backends.base import BackendError
 from backends.weights.download import Persistence, fetch
-from backends.weights.hub import Hub, Passing, _broken, _Redirects
+from backends.weights.hub import LEAST_BYTES, MAX_LISTING_BYTES, Hub, Passing, _broken, _Redirects, blocks
 from backends.weights.lock import Content
 from hub import COMMIT, cut, elsewhere, longer, serving, stall, status, whole
 from hub import Hub as FakeHub
@@ -54,11 +56,11 @@ def waits():
 def bring(hub, tmp_path, waits):
     """Fetch NAME with all the care that there is; what it holds then."""
 
-    def bring(listener=None, token="", tries=4):
+    def bring(listener=None, token="", tries=4, clock=time.monotonic):
         client = Hub(hub.url, token, stall_s=0.3)
         wanted = client.listing(REPOSITORY)[1][NAME]
         source = partial(client.open, REPOSITORY, COMMIT, NAME)
-        persistence = Persistence(tries=tries, longest_wait_s=60, sleep=waits.append)
+        persistence = Persistence(tries=tries, longest_wait_s=60, sleep=waits.append, clock=clock)
         fetch(source, tmp_path / NAME, wanted, persistence, listener or Listener())
         return (tmp_path / NAME).read_bytes()
 
@@ -73,6 +75,13 @@ def test_the_bytes_are_right_and_can_be_read_by_others(bring, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
 
 
+def no_length(to, content, offset):
+    to.send_response(200)
+    to.send_header("Content-Length", "9" * 5000)
+    to.end_headers()
+    to.close_connection = True
+
+
 @pytest.mark.parametrize(
     ("faults", "asked"),
     [
@@ -85,7 +94,15 @@ def test_the_bytes_are_right_and_can_be_read_by_others(bring, tmp_path):
         pytest.param([cut(1000), status(416)], ["all", "bytes=1000-", "all"], id="it has nothing from there on"),
         pytest.param([cut(1000), status(206)], ["all", "bytes=1000-", "bytes=1000-"], id="no word of which piece"),
         pytest.param([status(429), status(500), status(503)], ["all"] * 4, id="a server that has enough to do"),
-        pytest.param([cut(9)] * 9, ["all", *(f"bytes={9 * n}-" for n in range(1, 10))], id="every try brings a little"),
+        pytest.param(
+            [cut(LEAST_BYTES)] * 7,
+            ["all", *(f"bytes={LEAST_BYTES * n}-" for n in range(1, 8))],
+            id="every try brings enough",
+        ),
+        pytest.param([no_length], ["all", "all"], id="a length that is no number"),
+        pytest.param(
+            [status(206, Content_Range=f"bytes 0-1/{'9' * 5000}")], ["all", "all"], id="a range that is no number"
+        ),
     ],
 )
 def test_it_goes_on_where_it_was(bring, hub, faults, asked):
@@ -117,6 +134,38 @@ def test_tries_without_a_new_byte_come_to_an_end(bring, hub, waits, tmp_path):
     assert waits == [1, 2, 4]
     assert not (tmp_path / NAME).exists()
     assert (tmp_path / f"{NAME}.part").read_bytes() == BYTES[:1000]
+
+
+def test_tries_that_bring_next_to_nothing_come_to_an_end(bring, hub):
+    hub.faults[NAME] = [cut(9)] * 9
+    with pytest.raises(BackendError, match="After 4 tries"):
+        bring()
+
+
+class Answer:
+    """Blocks of a size, for so many times."""
+
+    length = None
+
+    def __init__(self, size, times):
+        self.left = [bytes(size)] * times
+
+    def read1(self, most):
+        return self.left.pop() if self.left else b""
+
+
+def test_a_body_that_comes_too_slowly_is_given_up():
+    clock = count(0, 25).__next__
+    assert len(list(blocks(Answer(LEAST_BYTES // 2, 9), clock))) == 9
+    with pytest.raises(Passing, match="next to nothing"):
+        list(blocks(Answer(LEAST_BYTES // 4, 9), clock))
+
+
+def test_the_pace_of_a_download_is_watched(bring, hub):
+    hub.faults[NAME] = [stall(1000)]
+    listener = Listener()
+    assert bring(listener, clock=chain([0], repeat(99)).__next__) == BYTES
+    assert listener.said == ["The hub sends next to nothing. Once more in 1 s."]
 
 
 def test_a_server_that_always_begins_anew_and_breaks_comes_to_an_end_too(bring, hub):
@@ -223,17 +272,40 @@ def test_a_token_goes_along_within_the_hub_and_so_does_the_place(bring, hub):
     assert {headers.get("Authorization") for _, headers in hub.asked} == {"Bearer secret"}
 
 
-@pytest.mark.parametrize("address", ["ftp://127.0.0.1/x", "file:///etc/passwd"])
-def test_other_protocols_are_not_followed(bring, hub, address):
-    hub.faults[NAME] = [status(302, Location=address)]
-    with pytest.raises(BackendError):
+@pytest.mark.parametrize(
+    "address",
+    ["ftp://127.0.0.1/x", "file:///etc/passwd", "http://[::1", "http://a..b/x", "http://127.0.0.1:x/", f"/{NAME}"],
+)
+def test_a_redirect_to_no_hub_or_in_circles_is_a_sentence(bring, hub, waits, address):
+    hub.faults[NAME] = [status(302, Location=address)] * 20
+    with pytest.raises(BackendError, match=r"redirects from http to|no hub at all|cannot be used"):
         bring()
+    assert waits == []
+
+
+def test_the_body_of_a_redirect_is_not_read(bring, hub, waits):
+    def endless(to, content, offset):
+        to.head(302, 1, Location=f"{hub.url}/moved/{NAME}")
+        hub.is_over.wait(30)
+        to.close_connection = True
+
+    hub.faults[NAME] = [endless]
+    assert bring() == BYTES
+    assert waits == []
+
+
+def test_the_hub_is_asked_anew_where_a_signed_address_is_over(bring, hub):
+    with serving(FakeHub(REPOSITORY, {NAME: BYTES})) as storage:
+        hub.faults[NAME] = [status(302, Location=f"{storage.url}/signed/{NAME}")] * 2
+        storage.faults[NAME] = [cut(1000), status(403)]
+        assert bring() == BYTES
+    assert hub.ranges(NAME) == ["all", "bytes=1000-", "bytes=1000-"]
 
 
 def test_https_leads_to_https_alone():
     follow = partial(_Redirects().redirect_request, Request("https://a/x"), BytesIO(), 302, "Found", Message())
     assert follow(newurl="https://b/x").full_url == "https://b/x"
-    with pytest.raises(BackendError, match="from HTTPS to http, which is not followed"):
+    with pytest.raises(BackendError, match="from https to http, which is not followed"):
         follow(newurl="http://b/x")
 
 
@@ -245,9 +317,18 @@ def test_a_hub_that_cannot_prove_who_it_is_is_not_asked_again():
     assert "who it is: self-signed certificate" in str(told)
 
 
+@pytest.mark.parametrize("endpoint", ["http://[", "http://a..b", "http://127.0.0.1:x", "https:///"])
+def test_an_address_of_nothing_is_a_sentence(endpoint):
+    with pytest.raises(BackendError, match=r"address of the hub.* cannot be used"):
+        Hub(endpoint).listing(REPOSITORY)
+
+
 def test_nobody_at_the_address_may_pass(tmp_path):
     with pytest.raises(Passing, match="Connection refused"):
         Hub("http://127.0.0.1:9").listing(REPOSITORY)
+
+
+LISTING = b'{"sha": "cccccccccccccccccccccccccccccccccccccccc", "siblings": [{"rfilename": "a", "size": %s}]}'
 
 
 @pytest.mark.parametrize(
@@ -256,7 +337,9 @@ def test_nobody_at_the_address_may_pass(tmp_path):
         pytest.param(b"<html>", id="no JSON"),
         pytest.param(b"[]", id="no object"),
         pytest.param(b'{"sha": "../../x", "siblings": []}', id="no commit"),
-        pytest.param(b'{"sha": "%s", "siblings": [{"rfilename": "a", "size": -1}]}' % (b"c" * 40), id="no size"),
+        pytest.param(LISTING % b"-1", id="no size"),
+        pytest.param(LISTING % (b"9" * 400), id="a size of no disk"),
+        pytest.param(LISTING % b"1" + b" " * MAX_LISTING_BYTES, id="no end"),
     ],
 )
 def test_an_answer_that_is_no_listing_is_a_sentence(hub, answer):
@@ -265,6 +348,12 @@ def test_an_answer_that_is_no_listing_is_a_sentence(hub, answer):
 
     hub.faults["listing"] = [other]
     with pytest.raises(BackendError, match="does not answer as a hub does"):
+        Hub(hub.url).listing(REPOSITORY)
+
+
+def test_a_listing_that_breaks_off_may_come_the_next_time(hub):
+    hub.faults["listing"] = [cut(50)]
+    with pytest.raises(Passing, match="broke"):
         Hub(hub.url).listing(REPOSITORY)
 
 

@@ -1,6 +1,7 @@
 """A folder of weights: fetched once, proved ever after, repaired with the same bytes or not at all."""
 
 import json
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,6 +23,7 @@ XTTS = {
     "vocab.json": b"{}",
     "speakers_xtts.pth": b"speakers" * 100,
 }
+LOCK = {"repository": "coqui/XTTS-v2", "commit": COMMIT}
 OPTIONS = {"tts_model": "tts_models/multilingual/multi-dataset/xtts_v2"}
 
 
@@ -161,7 +163,9 @@ def test_somebody_s_own_checkpoint_stays_unless_again_is_said(fetched, folder):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", json.dumps({"repository": "coqui/XTTS-v2", "commit": COMMIT, "files": {"../../x": {"size": 1}}})]
+    "text",
+    ["", "{", "[]", "null", "[" * 100_000, json.dumps({**LOCK, "files": {"../../x": {"size": 1}}})]
+    + [json.dumps({**LOCK, "files": {"model.pth": {"size": size}}}) for size in (-1, "many", 10**400)],
 )
 def test_a_lock_that_cannot_be_read_is_made_anew(fetched, folder, text):
     fetched()
@@ -169,6 +173,40 @@ def test_a_lock_that_cannot_be_read_is_made_anew(fetched, folder, text):
     assert read_lock(folder) is None
     fetched()
     assert read_lock(folder).commit == COMMIT
+
+
+def test_a_lock_that_lacks_files_is_made_anew(fetched, folder):
+    fetched()
+    (folder / FILE_NAME).write_text(json.dumps({**LOCK, "files": {}}))
+    (folder / "model.pth").unlink()
+    fetched()
+    assert held(folder) == XTTS
+
+
+def test_a_lock_that_is_a_pipe_is_not_waited_for(folder):
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / FILE_NAME)
+    assert read_lock(folder) is None
+
+
+@pytest.mark.parametrize("name", [FILE_NAME, ".fetching"])
+def test_a_link_in_the_folder_leads_to_no_change_of_another_file(fetched, folder, tmp_path, name):
+    (tmp_path / "other").write_bytes(b"precious")
+    folder.mkdir(parents=True)
+    (folder / name).symlink_to(tmp_path / "other")
+    fetched()
+    assert held(folder) == XTTS
+    assert (tmp_path / "other").read_bytes() == b"precious"
+
+
+def test_a_disk_that_knows_no_modes_is_good_enough(fetched, folder, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.chmod", refuse)
+    monkeypatch.setattr("os.fchmod", refuse)
+    fetched()
+    assert held(folder) == XTTS
 
 
 def test_names_of_the_hub_are_never_paths(fetched, hub, folder, tmp_path):
@@ -247,7 +285,7 @@ def test_the_licence_is_remembered_where_it_asks_for_a_yes(fetched, folder):
 def test_what_is_not_as_it_was_fetched_is_refused_with_its_remedy(fetched, folder, options, spoil):
     fetched()
     spoil(folder / "speakers_xtts.pth")
-    with pytest.raises(BackendError, match=r"speakers_xtts\.pth .* \./setup_assets\.sh --model xtts repairs it"):
+    with pytest.raises(BackendError, match=r"speakers_xtts\.pth .* --model xtts repairs it; .* remove weights\.lock"):
         find(COQUI, options)
 
 
@@ -264,6 +302,11 @@ def test_a_checkpoint_that_is_not_there_says_how_to_get_it(folder, options, made
         (folder / name).write_bytes(b"")
     with pytest.raises(BackendError, match=says):
         find(COQUI, options)
+
+
+def test_a_checkpoint_that_may_not_be_looked_at_is_not_there(options):
+    with pytest.raises(BackendError, match="There is no XTTS-v2 checkpoint"):
+        find(COQUI, {**options, "tts_model": "a" * 300})
 
 
 @pytest.mark.parametrize("place_of_it", ["tts/{}", "{}"])

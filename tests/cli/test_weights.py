@@ -78,6 +78,19 @@ def test_nobody_at_a_terminal_accepts_nothing(hub, tmp_path, given):
     assert (hub.asked, list(tmp_path.iterdir())) == ([], [])
 
 
+def test_no_gpu_is_needed_to_fetch(hub):
+    assert weights("xtts", TTS_DEVICE="gpu", CUDA_VISIBLE_DEVICES="", **AGREED).exit_code == 0
+
+
+def test_a_standard_output_that_is_closed_is_none_to_write_to(hub, tmp_path):
+    command = f"exec '{sys.executable}' '{PROJECT / 'main_tts.py'}' weights xtts >&-"
+    ran = subprocess.run(
+        ["sh", "-c", command], env={**os.environ, **AGREED}, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (tmp_path / NAME / "model.pth").exists()
+
+
 def on_a_terminal(typed: bytes) -> tuple[int, str]:
     """Exit code and screen of the command where somebody types that."""
     ours, theirs = pty.openpty()
@@ -110,6 +123,12 @@ def test_somebody_at_a_terminal_is_asked(hub, tmp_path, typed, code):
     if code == 0:
         assert read_lock(tmp_path / NAME).licence_accepted == COQUI.release.licence
         assert "━" in screen
+
+
+def test_a_terminal_that_can_move_nothing_shows_lines(hub, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    returned, screen = on_a_terminal(b"y\n")
+    assert (returned, "model.pth: 100 %" in screen, "\x1b" in screen) == (0, True, False)
 
 
 @pytest.mark.parametrize(

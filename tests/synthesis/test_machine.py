@@ -3,18 +3,19 @@
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pynvml
 import pytest
 
 from backends.engines import COQUI, ENGINES, VOXCPM, place
-from backends.weights.lock import Lock
+from backends.weights.lock import Content, Lock
 from core.events import Silence
 from core.settings import PROJECT, Settings, load_settings
 from nvml import FakeNvml, Gpu
-from synthesis.choice import look
 from synthesis.compose import _backend
+from synthesis.machine import look
 
 GB = 10**9
 
@@ -94,15 +95,49 @@ def test_a_torch_for_the_cpu_can_use_no_gpu(monkeypatch, build, expected):
     assert COQUI.can_use_gpu is expected
 
 
+def test_a_folder_called_torch_is_no_torch(monkeypatch):
+    def version(name):
+        raise PackageNotFoundError
+
+    monkeypatch.setattr("backends.engines.find_spec", lambda name: name)
+    monkeypatch.setattr("backends.engines.version", version)
+    assert not COQUI.can_use_gpu
+
+
 def test_libraries_are_looked_for_and_not_imported():
     assert replace(COQUI, libraries=("json",)).is_installed
     assert not replace(COQUI, libraries=("json", "no_such_library")).is_installed
     program = (
-        "import sys; from core.settings import load_settings; from synthesis.choice import look; "
+        "import sys; from core.settings import load_settings; from synthesis.machine import look; "
         "look(load_settings()); print({'torch', 'TTS', 'voxcpm', 'transformers'} & set(sys.modules))"
     )
     ran = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert ran.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda folder: (folder / "model.safetensors").unlink(), id="half"),
+        pytest.param(lambda folder: (folder / "model.safetensors").write_bytes(b"short"), id="damaged"),
+        pytest.param(lambda folder: folder.rename(folder.with_name("away")), id="gone"),
+    ],
+)
+def test_a_checkpoint_that_is_not_whole_leaves_it_to_another_engine(driver, tmp_path, monkeypatch, spoil):
+    monkeypatch.setattr("backends.engines.find_spec", lambda name: name)
+    monkeypatch.setattr("backends.engines.version", lambda name: "2.13.0")
+    checkpoint = write(tmp_path, "voxcpm")
+    held = {"model.safetensors": Content(size=0)}
+    Lock(repository="openbmb/VoxCPM2", commit="c" * 40, files=held).write(checkpoint)
+    told = Told()
+    assert _backend(settings(tmp_path), told) == "voxcpm"
+    spoil(checkpoint)
+    assert _backend(settings(tmp_path), told) == "kokoro"
+    assert told.lines[-1][2].startswith("voxcpm: no whole weights; coqui: no whole weights")
+
+
+def test_a_name_that_no_folder_can_have_is_a_checkpoint_that_is_not_there(tmp_path):
+    assert look(settings(tmp_path, tts_model="a" * 300, voxcpm_model="a" * 300)).whole == frozenset()
 
 
 @pytest.mark.parametrize(
