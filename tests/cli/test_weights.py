@@ -138,7 +138,8 @@ def test_a_run_that_was_broken_off_goes_on_from_there(hub, tmp_path, number, cod
     hub.faults["model.pth"] = [stall(1000)]
     part = tmp_path / NAME / "model.pth.part"
     with subprocess.Popen(
-        [sys.executable, str(PROJECT / "main_tts.py"), "weights", "xtts"],
+        # What is started in the background of a shell would not hear of a Ctrl-C.
+        ["env", "--default-signal=INT", sys.executable, str(PROJECT / "main_tts.py"), "weights", "xtts"],
         env={**os.environ, **AGREED},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

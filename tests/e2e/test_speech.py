@@ -86,6 +86,12 @@ def heard(answer, format: str, language: str = "en") -> str:
     return hear(samples, rate, language)
 
 
+def heard_all(answers, language: str) -> str:
+    """Several answers, one after the other: the recogniser takes as long for a sentence as for half a minute."""
+    clips = [decode(answer.content, "mp3") for answer in answers]
+    return hear(np.concatenate([samples for samples, _ in clips]), clips[0][1], language)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """Its speech is looked at as that of an engine that samples: none of these hundreds of clips is found wrong."""
@@ -124,16 +130,13 @@ def test_english_is_understood_in_every_format(spoken, format, is_streamed, voic
 def test_chinese_is_understood(server, texts):
     # Turn by turn a woman and a man, who speak through different packs.
     answers = [server.speak(text, voice=voice) for text, voice in zip(texts, cycle(["nova", "onyx"]), strict=False)]
-    errors = [
-        character_errors(text, heard(answer, "mp3", "zh"), "zh") for text, answer in zip(texts, answers, strict=True)
-    ]
-    assert np.average(errors, weights=[len(text) for text in texts]) <= 0.15
+    assert character_errors("".join(texts), heard_all(answers, "zh"), "zh") <= 0.15
 
 
 @pytest.mark.timeout(180)
 def test_japanese_is_understood(server):
-    errors = [character_errors(text, heard(server.speak(text), "mp3", "ja"), "ja") for text in JAPANESE]
-    assert np.mean(errors) <= 0.20
+    answers = [server.speak(text) for text in JAPANESE]
+    assert character_errors("".join(JAPANESE), heard_all(answers, "ja"), "ja") <= 0.20
 
 
 @pytest.mark.timeout(300)
@@ -153,8 +156,9 @@ def test_all_thirteen_names_are_told_apart(server):
 
 @pytest.mark.timeout(120)
 def test_a_streamed_wav_holds_the_same_speech_as_a_whole_one(server, tmp_path):
-    whole = server.speak(TWELVE, response_format="wav").content
-    streamed = server.speak(TWELVE, "/v1/audio/speech/stream").content
+    text = " ".join(SHORT[-4:])
+    whole = server.speak(text, response_format="wav").content
+    streamed = server.speak(text, "/v1/audio/speech/stream").content
     assert streamed[:4] == b"RIFF"
     assert streamed.count(b"RIFF") == 1
     assert len(streamed) == pytest.approx(len(whole), rel=0.01)
@@ -212,7 +216,7 @@ def test_four_thousand_characters_are_spoken_to_the_last_word(chapter):
 @pytest.mark.timeout(200)
 def test_letters_without_any_mark_are_spoken_whole(server):
     text = " ".join(re.sub(r"[^a-z ]", "", sentence.lower()) for sentence in SENTENCES)
-    text = f"{text} {text}"[:600].rsplit(" ", 1)[0]
+    text = f"{text} {text}"[:900].rsplit(" ", 1)[0]
     # Of 159 words six are only written otherwise ("930", "7"), and a listener too hears "pen our" as one word.
     assert word_errors(text, heard(server.speak(text), "mp3")) <= 0.10
 
@@ -235,7 +239,7 @@ def test_text_beyond_one_call_of_the_model_is_cut_and_not_lost(server, text, lan
 @pytest.mark.parametrize("format", ["wav", "mp3"])
 @pytest.mark.parametrize("speed", [0.25, 0.5, 2.0, 4.0])
 def test_speed_changes_the_length_and_not_the_pitch(server, spoken, speed, format):
-    text = SENTENCES[0]
+    text = " ".join(SENTENCES[:2])
     plain, rate = decode(spoken(text, format, None).content)
     other, _ = decode(server.speak(text, response_format=format, speed=speed).content)
     assert len(plain) / len(other) == pytest.approx(speed, rel=0.1)

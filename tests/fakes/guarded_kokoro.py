@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from backends.kokoro.backend import KokoroBackend
+from backends.kokoro import backend as kokoro
 from core.settings import load_settings
 from core.speech import Traits
 
 
-class GuardedKokoro(KokoroBackend):
+class GuardedKokoro(kokoro.KokoroBackend):
     """Says of itself that it samples."""
 
     def load(self, device: str) -> Traits:
         return replace(super().load(device), is_sampled=True)
 
 
-def make(options: Mapping[str, Any]) -> GuardedKokoro:
-    return GuardedKokoro(load_settings().options("kokoro"))
+def make(_: Mapping[str, Any]) -> GuardedKokoro:
+    made = kokoro.make(load_settings().options("kokoro"))
+    made.__class__ = GuardedKokoro
+    return made
