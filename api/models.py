@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
+from api.auth import require_lister
 from core.settings import Settings
 from telemetry.build_info import PRODUCT
 
@@ -13,7 +14,7 @@ NAMES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 CREATED = 1_764_547_200
 """A time that never changes, for clients that compare lists."""
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(require_lister)])
 
 
 @router.get("/v1/models")

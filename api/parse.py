@@ -14,6 +14,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from api.client import address_of
 from api.schemas import SpeechBody
 from audio.formats import CONTAINERS
 from core.errors import InvalidValue, TooLarge, TooSlow
@@ -36,6 +37,9 @@ BYTES_PER_CHAR = 12
 
 OTHER_FIELDS_BYTES = 2**16
 """Room in a body without an upload for everything that is not the text."""
+
+SLOWEST_BYTES_S = 1000
+"""Of a body, once its first piece is late: else many clients that send a byte a minute would hold a connection each."""
 
 MAX_INTEGER_DIGITS = 4300
 """In JSON; Python reads no longer one."""
@@ -77,7 +81,7 @@ async def parse_speech(request: Request, limits: ServerSettings, *, upload: Uplo
     speech = _speech(body, sample, always_streamed=always_streamed, can_stream=can_stream)
     speech = replace(
         speech,
-        client=request.client.host if request.client else "",
+        client=address_of(request, limits.trusted_proxies),
         max_wait_s=_max_wait_s(request.headers.get(MAX_WAIT_HEADER)),
         cached=body.cache and not always_streamed and not _forbids_cache(request),
     )
@@ -106,7 +110,7 @@ def _max_wait_s(value: str | None) -> float | None:
 def _speech(body: SpeechBody, sample: Upload | None, *, always_streamed: bool, can_stream: bool) -> SpeechRequest:
     format = body.response_format or (AudioFormat.WAV if always_streamed else AudioFormat.MP3)
     wants_stream = CONTAINERS[format].is_streamed if body.stream is None else body.stream
-    sampling = ("temperature", "top_k", "top_p", "repetition_penalty", "length_penalty", "cfg_value")
+    sampling = ("temperature", "top_k", "top_p", "repetition_penalty", "length_penalty", "cfg_value", "lora")
     return SpeechRequest(
         text=body.input,
         voice=body.voice,
@@ -250,7 +254,8 @@ async def _bounded(
     """The body's pieces. Raises TooLarge as soon as it is certain, at the latest behind `limit` bytes.
 
     count: told how many bytes there are in all, as far as it is known: before the first one where they are declared.
-    Raises TooSlow where one piece takes longer than `timeout_s`, and what `count` does.
+    Raises TooSlow where one piece takes longer than `timeout_s`, or all of them that and SLOWEST_BYTES_S; and what
+    `count` does.
     """
     too_large = TooLarge(f"The request has more than the {limit} bytes that are accepted.")
     declared = request.headers.get("content-length", "")
@@ -261,9 +266,11 @@ async def _bounded(
             count(int(declared))
     read = 0
     pieces = request.stream()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
     while True:
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout_at(min(loop.time(), began + read / SLOWEST_BYTES_S) + timeout_s):
                 piece = await anext(pieces, None)
         except TimeoutError:
             raise TooSlow("The rest of the request did not come.") from None

@@ -61,6 +61,7 @@ class SpeechBody(BaseModel):
     repetition_penalty: Number | None = Field(None, ge=1, le=20)
     length_penalty: Number | None = Field(None, ge=-10, le=10, description="No effect without beam search.")
     cfg_value: Number | None = Field(None, ge=0.5, le=5)
+    lora: str | None = Field(None, max_length=128, description="Name of an adapter in VLLM_LORA_DIR.")
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="The same seed gives the same audio.")
     transcript: str | None = Field(None, max_length=4096, description="What is said in custom_voice_file.")
     cache: bool = Field(True, description="false: leave no trace of this request on disk.")

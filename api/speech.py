@@ -5,11 +5,12 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from api import sse
+from api.auth import require_speaker
 from api.errors import error_response
 from api.parse import Asked, parse_speech
 from api.schemas import SpeechBody
@@ -21,7 +22,7 @@ from synthesis.synthesizer import Synthesizer
 PIECE_BYTES = 2**17
 """How much of a whole answer is handed on at a time."""
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(require_speaker)])
 
 _BODY: dict[str, Any] = {
     "requestBody": {

@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 
-from api.auth import require_admin
+from api.auth import require_admin, require_lister, require_reader
 from api.parse import parse_voice
 from core.settings import Settings
 from core.speech import Voice
@@ -15,8 +15,8 @@ from voices.notes import Notes
 router = APIRouter()
 
 
-@router.get("/v1/voices")
-@router.get("/v1/audio/voices")
+@router.get("/v1/voices", dependencies=[Depends(require_lister)])
+@router.get("/v1/audio/voices", dependencies=[Depends(require_lister)])
 async def list_voices(request: Request) -> dict[str, Any]:
     """All voices, the default first. `voices` is what Open WebUI reads, `data` OpenAI's way of listing."""
     synthesizer: Synthesizer = request.app.state.synthesizer
@@ -39,9 +39,9 @@ async def list_voices(request: Request) -> dict[str, Any]:
     }
 
 
-@router.get("/v1/audio/voices/{voice_id}")
+@router.get("/v1/audio/voices/{voice_id}", dependencies=[Depends(require_reader)])
 async def read_voice(request: Request, voice_id: str) -> dict[str, Any]:
-    """One voice."""
+    """One voice, with what was said in its recording, which is no part of a public list."""
     synthesizer: Synthesizer = request.app.state.synthesizer
     return _told(*await synthesizer.speakers.find(voice_id))
 

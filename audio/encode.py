@@ -10,7 +10,7 @@ import numpy.typing as npt
 from av import AudioFrame
 from av.audio.stream import AudioStream
 
-from audio.filters import FilterChain
+from audio.filters import FilterChain, check_tempo
 from audio.formats import CONTAINERS, Codec, check_rate, default_rate, mime
 from core.speech import AudioFormat, Samples
 
@@ -32,7 +32,7 @@ class Encoder:
     def __init__(
         self, format: AudioFormat, *, source_rate: int, rate: int | None = None, tempo: float = 1.0, streamed: bool
     ) -> None:
-        """Open the codec, which takes a millisecond.
+        """Check only: codec and filters take a millisecond to open, in the thread that feeds them first.
 
         source_rate: Hz of what is fed. rate: Hz of the answer, None for the format's own.
         tempo: 0.25 to 4, above 1 speaks faster at the same pitch.
@@ -43,45 +43,53 @@ class Encoder:
         self.rate = default_rate(format, source_rate) if rate is None else rate
         self.mime = mime(format)
         check_rate(format, self.rate)
+        check_tempo(tempo)
+        self._format, self._source_rate, self._tempo, self._is_streamed = format, source_rate, tempo, streamed
         self._chain: FilterChain | None = None
-        if self.rate != source_rate or tempo != 1.0:
-            self._chain = FilterChain(source_rate, self.rate, tempo=tempo)
-        self._track: _Track | None = _open_track(format, self.rate, streamed=streamed)
+        self._track: _Track | None = None
         self._is_empty = True
+        self._is_closed = False
 
     def feed(self, samples: Samples) -> bytes:
         """Take mono float32 samples, shape (n,), at the source rate; what is beyond [-1, 1] is clipped.
 
         Returns the bytes that are ready, often none; always none unless streamed. Raises ValueError once closed.
         """
+        self._open()
         return self._write(self._chain.feed(samples) if self._chain else samples)
 
     def finish(self) -> bytes:
         """Return all that is left, to the last sample, and close. Raises ValueError once closed."""
+        track = self._open()
         rest = self._write(self._chain.finish()) if self._chain else b""
         if self._is_empty:
             rest += self._write(np.zeros(round(EMPTY_ANSWER_S * self.rate), np.float32))
-        rest += self._current.finish()
+        rest += track.finish()
         self.close()
         return rest
 
     def close(self) -> None:
         """Free codec and filters. Safe at any time and more than once."""
+        self._is_closed = True
         track, self._track, self._chain = self._track, None, None
         if track is not None:
             track.close()
 
     def _write(self, samples: Samples) -> bytes:
-        track = self._current
+        track = self._open()
         if not len(samples):
             return b""
         self._is_empty = False
         return track.write(np.clip(samples, -1.0, 1.0))
 
-    @property
-    def _current(self) -> "_Track":
-        if self._track is None:
+    def _open(self) -> "_Track":
+        """Codec and filters, opened now where they are not yet. Raises ValueError once closed."""
+        if self._is_closed:
             raise ValueError("The encoder is closed.")
+        if self._track is None:
+            if self.rate != self._source_rate or self._tempo != 1.0:
+                self._chain = FilterChain(self._source_rate, self.rate, tempo=self._tempo)
+            self._track = _open_track(self._format, self.rate, streamed=self._is_streamed)
         return self._track
 
 

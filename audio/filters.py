@@ -12,6 +12,12 @@ SLOWEST, FASTEST = 0.25, 4.0
 """Tempi that a request may ask for."""
 
 
+def check_tempo(tempo: float) -> None:
+    """Raises ValueError outside SLOWEST to FASTEST."""
+    if not SLOWEST <= tempo <= FASTEST:
+        raise ValueError(f"A tempo lies between {SLOWEST} and {FASTEST}.")
+
+
 class FilterChain:
     """Speech at another tempo, pitch kept, and at another sample rate.
 
@@ -20,8 +26,7 @@ class FilterChain:
 
     def __init__(self, source_rate: int, rate: int, *, tempo: float = 1.0) -> None:
         """source_rate, rate: Hz in and out. tempo: 2.0 speaks twice as fast. Raises ValueError outside 0.25 to 4."""
-        if not SLOWEST <= tempo <= FASTEST:
-            raise ValueError(f"A tempo lies between {SLOWEST} and {FASTEST}.")
+        check_tempo(tempo)
         self._source_rate = source_rate
         self._ratio = rate / source_rate / tempo
         self._fed = 0

@@ -1,8 +1,12 @@
-"""What an author of a backend writes: load, prepare, speak. Everything else is the server's."""
+"""What an author of a backend writes: load, prepare, speak. Everything else is the server's.
+
+A backend whose library advances many utterances together has an `Engine` instead of `speak`: see `backends.batching`.
+"""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -74,5 +78,68 @@ class Backend(Protocol):
         """
 
 
-BackendFactory = Callable[[Mapping[str, Any]], Backend]
-"""Makes an unloaded backend from the operator's options. This is what the entry-point group names."""
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """Some samples of one task."""
+
+    task: int
+    samples: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A task is spoken to its end."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A task cannot be spoken. reason: for the log; names the exception, never the text."""
+
+    task: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A task ended because it was told to."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The device has failed, and with it everything in this process. reason: for the log."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Audio | Done | Failed | Stopped | Lost
+
+
+class Engine(Protocol):
+    """Speaks many tasks at once; it is what a worker drives. All but `step` may be called while `step` runs."""
+
+    def add(self, task: Task) -> None:
+        """Take a task; there are never more than the backend's slots."""
+
+    def step(self, timeout_s: float) -> Sequence[Outcome]:
+        """What happened since the last step; waits up to `timeout_s` for something.
+
+        Every task ends in exactly one Done, Failed or Stopped. What it raises is the end of the process.
+        """
+
+    def cancel(self, task_id: int) -> None:
+        """Stop one task soon; unknown ids are ignored, for it may just have ended."""
+
+    def hold(self, key: str, samples: Samples) -> None:
+        """Some more of the recording that a voice is made from; all of it comes before the first task in that voice."""
+
+    def forget(self, key: str) -> None:
+        """No task in this voice will come any more; those that are there keep it."""
+
+
+def is_device_fault(error: BaseException) -> bool:
+    """Whether a GPU has failed, after which no call on it succeeds: torch is not imported to ask, the name tells."""
+    return type(error).__name__ == "AcceleratorError"

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from backends.engines import COQUI, ENGINES, VOXCPM
+from backends.engines import COQUI, ENGINES, VOXCPM, VOXCPM_VLLM
 
 EMBEDDED = "kokoro"
 """Runs everywhere."""
 
-PREFERENCE = (VOXCPM.name, COQUI.name)
+PREFERENCE = (VOXCPM_VLLM.name, VOXCPM.name, COQUI.name)
 """Best first, before the embedded one. On a CPU both take longer to speak than it takes to listen."""
 
 _GB = 10**9

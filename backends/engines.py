@@ -3,8 +3,9 @@
 The process that serves HTTP chooses among them by this, and the command `weights` fetches for them.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from os.path import isdir, isfile  # what may not be looked at is not there
@@ -13,7 +14,7 @@ from typing import Any
 
 from backends.base import BackendError
 from backends.weights.lock import FILE_NAME, read_lock
-from core.settings import PROJECT
+from core.environment import PROJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class Engine:
 
     name: of the backend. model: what `./setup_assets.sh --model` calls its weights. setting: which one names the
     checkpoint. needed: files of a checkpoint, each with what may take its place. libraries: packages that it imports.
-    memory_bytes: what a worker holds on a GPU. hazard: what an operator is to know at each start.
+    memory_bytes: what must be free on a GPU for a worker. batches: whether one worker fills a GPU: no second one comes
+    there, and none is forked. hazard: what an operator is to know at each start.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Engine:
     memory_bytes: int
     release: Release
     hazard: str = ""
+    batches: bool = False
 
     @property
     def remedy(self) -> str:
@@ -118,10 +121,28 @@ VOXCPM = Engine(
         terms="The weights of VoxCPM2 are under the Apache License 2.0: https://www.apache.org/licenses/LICENSE-2.0",
     ),
     hazard="the library of VoxCPM races where several processes on one GPU use its compiled CUDA graphs; this server "
-    "compiles none, but an engine that batches all requests in one process is the better one for production",
+    "compiles none, but an engine that batches all requests in one process (voxcpm-vllm) is the better one for "
+    "production",
 )
 
-ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (COQUI, VOXCPM)}
+VOXCPM_VLLM = replace(
+    VOXCPM,
+    name="voxcpm-vllm",
+    title="VoxCPM2",
+    needed=(
+        ("config.json",),
+        ("tokenizer.json",),
+        ("tokenizer_config.json",),
+        ("model.safetensors",),
+        ("audiovae.pth",),
+    ),
+    libraries=("torch", "nanovllm_voxcpm", "flash_attn"),
+    memory_bytes=20 * 10**9,  # a card of 24 GB, and what a desktop takes of it
+    hazard="",
+    batches=True,
+)
+
+ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (COQUI, VOXCPM, VOXCPM_VLLM)}
 """By the name of the backend."""
 
 
@@ -158,6 +179,20 @@ def find(engine: Engine, options: Mapping[str, Any]) -> Path:
             f"of another size. {engine.remedy} repairs it; if it was you who changed it, remove {FILE_NAME}."
         )
     return folder
+
+
+def revision_of(contents: Iterable[Path], stamps: Iterable[Path]) -> str:
+    """What tells a checkpoint from another one: 16 hexadecimal digits.
+
+    contents: files that are read for it. stamps: those that are too large for that; size and time of writing tell.
+    """
+    digest = hashlib.sha256()
+    for path in contents:
+        digest.update(path.read_bytes())
+    for path in stamps:
+        stat = path.stat()
+        digest.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}".encode())
+    return digest.hexdigest()[:16]
 
 
 def _model(engine: Engine, options: Mapping[str, Any]) -> str:

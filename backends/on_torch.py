@@ -1,29 +1,13 @@
-"""What engines on torch do alike: the folder of a checkpoint, what tells it from another one, the device, the seed."""
+"""What engines on torch do alike: what is no checkpoint, the device, the seed."""
 
-import hashlib
 import logging
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 import torch
 
 from backends.base import BackendError
 from core.cgroups import usable_cores
-
-
-def revision_of(contents: Iterable[Path], stamps: Iterable[Path]) -> str:
-    """What tells a checkpoint from another one: 16 hexadecimal digits.
-
-    contents: files that are read for it. stamps: those that are too large for that; size and time of writing tell.
-    """
-    digest = hashlib.sha256()
-    for path in contents:
-        digest.update(path.read_bytes())
-    for path in stamps:
-        stat = path.stat()
-        digest.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}".encode())
-    return digest.hexdigest()[:16]
 
 
 def would_run(path: Path) -> BackendError:

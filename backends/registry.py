@@ -1,21 +1,26 @@
 """Backends by name. The parent may ask for names; only a child makes one, and so only a child loads its code."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from backends.base import Backend, BackendError, BackendFactory
+from backends.base import Backend, BackendError
+from backends.batching import Batching
 from backends.engines import ENGINES
-from core.settings import DeviceChoice
+from core.environment import DeviceChoice
 
 GROUP = "uttera_tts.backends"
 """Entry-point group in which a package names a factory of its backend."""
+
+BackendFactory = Callable[[Mapping[str, Any]], Backend | Batching]
+"""Makes an unloaded backend from the operator's options. This is what the entry-point group names."""
 
 BUILT_IN: Mapping[str, str] = {
     "kokoro": "backends.kokoro.backend:make",
     "coqui": "backends.coqui.backend:make",
     "voxcpm": "backends.voxcpm.backend:make",
+    "voxcpm-vllm": "backends.voxcpm_vllm.library:make",
 }
 """Found without an installed entry point too, so that a bare checkout speaks."""
 
@@ -30,7 +35,7 @@ def device(name: str, wanted: DeviceChoice) -> DeviceChoice:
     return "cpu" if wanted == "auto" and not is_heavy(name) else wanted
 
 
-def create(name: str, options: Mapping[str, Any]) -> Backend:
+def create(name: str, options: Mapping[str, Any]) -> Backend | Batching:
     """Import and make a backend, unloaded. Raises BackendError as `preload` does."""
     return preload(name)(options)
 

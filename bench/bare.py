@@ -11,7 +11,8 @@ from backends.base import Stop
 from backends.kokoro import model, phonemes
 from backends.kokoro.backend import KokoroBackend
 from backends.kokoro.packs import style_of
-from core.settings import PROJECT, load_settings
+from core.environment import PROJECT
+from core.settings import load_settings
 from core.speech import Reference, Task, Utterance
 from text.plan import plan
 

@@ -7,6 +7,7 @@ import typer
 import uvicorn
 
 from api.app import create_app
+from api.wire import BoundedHttp
 from cli.settings import settings_or_exit
 from telemetry.logs import set_up
 
@@ -28,6 +29,8 @@ def serve(
         create_app(settings),
         host=settings.server.host,
         port=settings.server.port,
+        http=BoundedHttp,
+        proxy_headers=False,  # TRUSTED_PROXIES says whom to believe
         log_config=None,
         access_log=False,
         server_header=False,

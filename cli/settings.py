@@ -3,8 +3,10 @@
 import sys
 from typing import Any
 
-from core.settings import Settings, SettingsError, load_settings
+from core.environment import SettingsError
+from core.settings import Settings, load_settings
 from pool.memory import open_memory
+from telemetry.node_registry import open_redis
 
 
 def settings_or_exit(**overrides: Any) -> Settings:
@@ -12,6 +14,7 @@ def settings_or_exit(**overrides: Any) -> Settings:
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value is not None})
         open_memory(settings.pool.tts_device)  # a GPU that is not there is a bad value too
+        open_redis(settings)  # and so is a Redis that it takes a package more to talk to
     except SettingsError as error:
         print(f"These settings cannot be used:\n{error}", file=sys.stderr)
         raise SystemExit(2) from None

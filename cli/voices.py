@@ -11,10 +11,11 @@ from pydantic import ValidationError
 
 from audio.decode import kind_of
 from cli.settings import settings_or_exit
+from core.environment import PROJECT
 from core.errors import BadSample, InvalidValue, SpeechError
 from core.events import Silence
 from core.files import write_whole
-from core.settings import PROJECT, Settings
+from core.settings import Settings
 from core.speech import REFERENCE_RATE, AudioFormat, SpeechRequest
 from synthesis.compose import open_synthesizer
 from voices.collection import Collection, open_collection

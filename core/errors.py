@@ -11,6 +11,7 @@ SpeechError (500)
 │   ├── UnsupportedLanguage       the backend does not speak it, or an extra is missing
 │   ├── CloningNotSupported       a sample was sent to a backend that cannot clone
 │   └── BadSample                 no recording, or one that no voice can be made from
+├── RateLimited (429)             more requests than one client may make
 ├── TooLarge (413)                text or body beyond a limit that the message names
 ├── TooSlow (408)                 the client did not send its whole request
 ├── Unavailable (503)             no engine could be started, or the server is stopping
@@ -109,6 +110,16 @@ class BadSample(RequestRefused):
     """No recording, or one that no voice can be made from; the message says what would do."""
 
     code = "invalid_sample"
+
+
+class RateLimited(SpeechError):
+    """More requests than one client may make."""
+
+    status, type, code = 429, "requests", "rate_limit_exceeded"  # OpenAI's own words
+
+    def __init__(self, per_minute: int, *, retry_after_s: float) -> None:
+        super().__init__(f"Rate limit reached: {per_minute} requests a minute (RATE_LIMIT_RPM).")
+        self.retry_after_s = max(MIN_RETRY_S, retry_after_s)
 
 
 class TooLarge(SpeechError):

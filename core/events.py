@@ -15,6 +15,15 @@ class Events(Protocol):
     def server_started(self, *, backend: str) -> None:
         """The HTTP side is up; the model may still be loading."""
 
+    def server_exposed(self, *, host: str) -> None:
+        """It listens beyond this machine, and no key is asked for: whoever reaches it may speak."""
+
+    def registry_lost(self, *, reason: str) -> None:
+        """Redis cannot be told of this server, once an outage; `reason` is the kind and place of the exception."""
+
+    def registry_found(self) -> None:
+        """Redis can be told again."""
+
     def worker_spawned(self, worker: int, *, pid: int) -> None:
         """A child process has started loading."""
 
@@ -38,6 +47,9 @@ class Events(Protocol):
 
     def voices_read(self, *, loaded: int, failed: int) -> None:
         """The operator's voices were read; how many are voices, and how many entries are none."""
+
+    def voices_rehearsed(self, *, made: int, failed: int, seconds: float) -> None:
+        """An engine that batches has made registered voices ready, one after the other, in so many seconds."""
 
     def voices_lost(self, *, reason: str) -> None:
         """The operator's voices could not be read at all; `reason` is the kind and place of the exception."""
@@ -79,6 +91,15 @@ class Silence:
     def server_started(self, *, backend: str) -> None:
         """Ignored."""
 
+    def server_exposed(self, *, host: str) -> None:
+        """Ignored."""
+
+    def registry_lost(self, *, reason: str) -> None:
+        """Ignored."""
+
+    def registry_found(self) -> None:
+        """Ignored."""
+
     def worker_spawned(self, worker: int, *, pid: int) -> None:
         """Ignored."""
 
@@ -101,6 +122,9 @@ class Silence:
         """Ignored."""
 
     def voices_read(self, *, loaded: int, failed: int) -> None:
+        """Ignored."""
+
+    def voices_rehearsed(self, *, made: int, failed: int, seconds: float) -> None:
         """Ignored."""
 
     def voices_lost(self, *, reason: str) -> None:

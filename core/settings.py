@@ -3,51 +3,47 @@
 A `.env` in the project folder is read too; the real environment wins; an empty value counts as unset.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import NoDecode
 
-PROJECT = Path(__file__).resolve().parent.parent
-"""The checkout: relative paths in settings start here, wherever the server was started."""
-
-
-class SettingsError(Exception):
-    """Settings that cannot be used; one readable line a field."""
+from core.engine_settings import CoquiSettings, KokoroSettings, VoxcpmSettings, VoxcpmVllmSettings, WeightsSettings
+from core.environment import PROJECT, DeviceChoice, Group, Key, Network, SettingsError, listed
 
 
-class _Group(BaseSettings):
-    model_config = SettingsConfigDict(
-        env_file=PROJECT / ".env", env_ignore_empty=True, extra="ignore", frozen=True, hide_input_in_errors=True
-    )
-
-
-DeviceChoice: TypeAlias = Literal["auto", "cpu", "gpu"]
-"""Where workers shall run; auto: where the engine belongs, if there is such a device."""
-
-
-def _sendable(key: SecretStr) -> SecretStr:
-    """A key that a client can send in a header just as it is. Raises ValueError."""
-    text = key.get_secret_value()
-    if text != text.strip() or not (text.isascii() and text.isprintable()):
-        raise ValueError("It should have printable ASCII characters only, and no blank at its ends")
-    return key
-
-
-class ServerSettings(_Group):
+class ServerSettings(Group):
     """Where the server listens and what it lets in."""
 
     host: str = Field("127.0.0.1", description="Address to listen on. 0.0.0.0 opens it to the network.")
     port: int = Field(9004, ge=1, le=65535, description="Port to listen on.")
     debug: bool = Field(False, description="Log more. Never logs the text of a request.")
     log_text: bool = Field(False, description="Log what is spoken, for debugging. Nothing of it is private any more.")
-    admin_api_key: Annotated[SecretStr, AfterValidator(_sendable)] = Field(
+    api_keys: Annotated[tuple[Key, ...], NoDecode, BeforeValidator(listed)] = Field(
+        (),
+        description="Comma-separated keys, in ASCII; speech then needs one of them. Empty: whoever reaches the server "
+        "may speak.",
+    )
+    admin_api_key: Key = Field(
         SecretStr(""),
-        description="Key for routes that change something (voices, /admin), in ASCII. Empty: only from this machine. "
-        "Behind a proxy or tunnel, set it: everybody seems to be at this machine there.",
+        description="Key for routes that change something (voices, /admin), in ASCII. Empty: only from this machine, "
+        "with one of API_KEYS where there are any. Behind a proxy or tunnel, set it: everybody seems to be at this "
+        "machine there.",
+    )
+    public_listings: bool = Field(
+        True, description="false: the lists of voices and models need a key too, where API_KEYS has any."
+    )
+    rate_limit_rpm: int = Field(
+        0, ge=0, le=1_000_000, description="Requests for speech a minute, for each key, else each address. 0: no limit."
+    )
+    trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(listed)] = Field(
+        (),
+        description="Comma-separated addresses and networks of your reverse proxies, whose X-Forwarded-For tells "
+        "clients apart for the queue and RATE_LIMIT_RPM. Empty: none is believed.",
     )
     cors_allow_origins: str = Field(
         "", description="Comma-separated web origins that may call from a browser. Empty: none."
@@ -74,7 +70,7 @@ class ServerSettings(_Group):
     )
 
 
-class SpeechSettings(_Group):
+class SpeechSettings(Group):
     """What is spoken when a request leaves it open."""
 
     default_voice: str = Field("alloy", min_length=1, description="Voice of a request that names none.")
@@ -89,10 +85,10 @@ class SpeechSettings(_Group):
     served_model_name: str = Field("", description="One more name in the list of models.")
 
 
-class PoolSettings(_Group):
+class PoolSettings(Group):
     """The worker processes."""
 
-    tts_backend: str = Field("auto", min_length=1, description="Engine: auto, kokoro, coqui or voxcpm.")
+    tts_backend: str = Field("auto", min_length=1, description="Engine: auto, kokoro, coqui, voxcpm or voxcpm-vllm.")
     stream_lead_s: float = Field(
         60.0, gt=0, description="Seconds of audio that may be made ahead of what a streaming client plays."
     )
@@ -150,7 +146,7 @@ class PoolSettings(_Group):
     )
 
 
-class CacheSettings(_Group):
+class CacheSettings(Group):
     """Answers that were made before."""
 
     audio_cache_dir: Path = Field(Path("assets/cache"), description="Folder of finished answers.")
@@ -165,65 +161,29 @@ class CacheSettings(_Group):
     )
 
 
-class KokoroSettings(_Group):
-    """The embedded CPU model."""
-
-    kokoro_slots: int = Field(0, ge=0, le=256, description="Utterances at once. 0: one for each usable core.")
-    kokoro_model_dir: Path = Field(Path("assets/models"), description="Where the joined weights lie.")
-
-
-class _Checkpoint(_Group):
-    tts_home: Path = Field(Path("assets/models"), description="Folder in which checkpoints lie.")
+def _redis_url(url: SecretStr) -> SecretStr:
+    """Not a word of it is repeated: it may hold a password. Raises ValueError."""
+    if not re.fullmatch(r"|rediss?://([^/?#]*@)?[^/?#@]+(/\d*)?(\?\S*)?|unix://\S+", url.get_secret_value()):
+        raise ValueError("It should look like redis://:password@host:6379/0, rediss://... or unix:///path")
+    return url
 
 
-class CoquiSettings(_Checkpoint):
-    """XTTS-v2 by the Coqui library."""
+class NodeSettings(Group):
+    """Telling a router of several servers that this one is there, by Redis (./setup.sh --with redis)."""
 
-    coqui_precision: Literal["fp32", "fp16", "bf16"] = Field(
-        "fp32", description="Numbers of the language model: fp32, or half of that memory with fp16 and bf16 (GPU)."
+    redis_url: Annotated[SecretStr, AfterValidator(_redis_url)] = Field(
+        SecretStr(""), description="Redis that is told, redis://:password@host:6379/0. Empty: none."
     )
-    tts_model: str = Field(
-        "tts_models/multilingual/multi-dataset/xtts_v2",
-        min_length=1,
-        description="Folder of a checkpoint, or its name below TTS_HOME.",
+    redis_publish_interval: float = Field(
+        5.0, ge=0.1, le=3600, description="Seconds between two words to it; after three without one the entry expires."
     )
-    default_temperature: float = Field(0.75, ge=0, le=2, description="How freely it speaks. 0: always the likeliest.")
-    default_top_k: int = Field(50, ge=1, le=1000, description="Choose among that many likeliest sounds.")
-    default_top_p: float = Field(0.85, gt=0, le=1, description="Choose among the likeliest sounds of that probability.")
-    default_repetition_penalty: float = Field(
-        5.0, ge=1, le=20, description="How much a sound that was spoken before is avoided. 1: not at all."
+    node_id: str = Field(
+        "", pattern=r"^[\w.:-]{0,128}$", description="Name of this server there. Empty: the machine's, and the port."
     )
-    default_length_penalty: float = Field(
-        1.0, ge=-10, le=10, description="Taken for compatibility; without a beam search it changes nothing."
+    node_host: str = Field(
+        "", description="Address at which others reach it. Empty: HOST, or the machine's name where that is none of it."
     )
-
-
-class VoxcpmSettings(_Checkpoint):
-    """VoxCPM 1.5 and 2 by their own library."""
-
-    voxcpm_model: str = Field(
-        "openbmb/VoxCPM2", min_length=1, description="Folder of a checkpoint, or its name below TTS_HOME."
-    )
-    voxcpm_inference_timesteps: int = Field(
-        10, ge=1, le=100, description="Steps of diffusion for each 0.16 s of sound: more are finer, and slower."
-    )
-
-
-class WeightsSettings(_Group):
-    """Fetching the weights of XTTS-v2 and VoxCPM2 (./setup_assets.sh --model)."""
-
-    coqui_tos_agreed: bool = Field(
-        False,
-        description="1: you accept the licence of XTTS-v2's weights (Coqui Public Model License, non-commercial use "
-        "only), and are not asked.",
-    )
-    hf_endpoint: str = Field(
-        "https://huggingface.co", pattern=r"^https?://[^\s?#@]+$", description="Address of the hub that has them."
-    )
-    hf_token: Annotated[SecretStr, AfterValidator(_sendable)] = Field(
-        SecretStr(""),
-        description="Your token for that hub, sent to nobody else. Empty: none, which is enough for both.",
-    )
+    node_port: int | None = Field(None, ge=1, le=65535, description="Port at which others reach it. Empty: PORT.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,15 +197,17 @@ class Settings:
     kokoro: KokoroSettings
     coqui: CoquiSettings
     voxcpm: VoxcpmSettings
+    voxcpm_vllm: VoxcpmVllmSettings
     weights: WeightsSettings
+    node: NodeSettings
 
     def options(self, backend: str) -> dict[str, Any]:
         """What a worker is told for its backend: the group of that name, as JSON values; empty where there is none."""
-        group = getattr(self, backend, None)
-        return group.model_dump(mode="json") if isinstance(group, _Group) else {}
+        group = getattr(self, backend.replace("-", "_"), None)
+        return group.model_dump(mode="json") if isinstance(group, Group) else {}
 
 
-_GROUPS: dict[str, type[_Group]] = {
+_GROUPS: dict[str, type[Group]] = {
     "server": ServerSettings,
     "speech": SpeechSettings,
     "pool": PoolSettings,
@@ -253,7 +215,9 @@ _GROUPS: dict[str, type[_Group]] = {
     "kokoro": KokoroSettings,
     "coqui": CoquiSettings,
     "voxcpm": VoxcpmSettings,
+    "voxcpm_vllm": VoxcpmVllmSettings,
     "weights": WeightsSettings,
+    "node": NodeSettings,
 }
 
 
@@ -272,8 +236,8 @@ def load_settings(**overrides: Any) -> Settings:
         try:
             groups[name] = group(**own)
         except ValidationError as error:
-            said = [(str(each["loc"][0]).upper(), each["msg"]) for each in error.errors()]
-            problems += [f"{field}: {message.removeprefix('Value error, ')}" for field, message in said]
+            said = [(each["loc"], each["msg"].removeprefix("Value error, ")) for each in error.errors()]
+            problems += [f"{str(where[0]).upper()}: {message}" if where else message for where, message in said]
         except UnicodeDecodeError:
             raise SettingsError(f"{PROJECT / '.env'}: The file should be in UTF-8.") from None
     if problems:
@@ -309,7 +273,7 @@ def _bounds(metadata: list[Any]) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, SecretStr):
         value = value.get_secret_value()
-    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+    return str(value).lower() if isinstance(value, bool) else "" if value in (None, ()) else str(value)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class Reference:
 class Params:
     """What changes the sound beyond text and voice. None leaves the choice to the backend.
 
-    speed: the backend's own share of the requested speed, 1.0 where it has none.
+    speed: the backend's own share of the requested speed, 1.0 where it has none. lora: name of an adapter.
     """
 
     speed: float = 1.0
@@ -73,6 +73,7 @@ class Params:
     repetition_penalty: float | None = None
     length_penalty: float | None = None
     cfg_value: float | None = None
+    lora: str | None = None
 
 
 OPENING_UTTERANCES = 3
@@ -136,6 +137,7 @@ class Traits:
     gains_from_processes: whether a second process on the same device makes more audio.
     is_sampled: whether what it says is drawn by lot, so that it may go wrong, and come out right with another seed.
     batches: whether its slots are sequences of one engine, each of which makes all others slower.
+    loras: names of the adapters that a request may ask for.
     priors: how fast it is, before anything was measured. model, precision: for people.
     """
 
@@ -153,6 +155,7 @@ class Traits:
     gains_from_processes: bool = False
     is_sampled: bool = False
     batches: bool = False
+    loras: tuple[str, ...] = ()
     priors: Priors = Priors()
     model: str = ""
     precision: str = ""

@@ -8,7 +8,7 @@ import psutil
 import pynvml
 
 from core.cgroups import MEMBERSHIP, ROOT, groups
-from core.settings import DeviceChoice, SettingsError
+from core.environment import DeviceChoice, SettingsError
 from scheduler.messages import CPU, DeviceMemory, Memory
 
 

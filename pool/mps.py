@@ -16,7 +16,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from core.settings import SettingsError
+from core.environment import SettingsError
 from pool.process import CLOSE_TIMEOUT_S, join, start
 
 PROGRAM = "nvidia-cuda-mps-control"

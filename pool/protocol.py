@@ -135,6 +135,7 @@ def unpack_traits(payload: bytes) -> Traits:
     priors = fields.pop("priors")
     return Traits(
         voices=voices,
+        loras=tuple(fields.pop("loras")),
         native_speed=(low, high),
         priors=Priors(tuple(priors.pop("rates")), **priors),
         **fields,

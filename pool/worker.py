@@ -1,16 +1,18 @@
 """The main of a worker process.
 
-    parent ══ socket pair ══▶ reader thread ──add, cancel──▶ engine (a thread a slot)
+    parent ══ socket pair ══▶ reader thread ──add, cancel──▶ engine (a thread a slot, or one batch)
        ▲                                                       │
-       └───────────── main thread ◀──────── step ──────────────┘
+       └── writer thread ◀── main thread ◀──────── step ───────┘
 
-The reader owns the way down, the main thread the way up; the engine owns the model. The process is crash-only: it asks
-for nothing, keeps nothing, and ends when the socket ends or when the parent dies.
+The reader owns the way down, the writer the way up, so that a batch never waits for a socket; the main thread steps the
+engine, which owns the model. The process is crash-only: it asks for nothing, keeps nothing, and ends when the socket
+ends or when the parent dies.
 """
 
 import ctypes
 import json
 import os
+import queue
 import signal
 import socket
 import sys
@@ -21,12 +23,27 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from backends.base import BackendError
+from backends.base import (
+    Audio,
+    Backend,
+    BackendError,
+    Done,
+    Engine,
+    Failed,
+    Lost,
+    Outcome,
+    Stopped,
+    is_device_fault,
+)
+from backends.batching import Batching
 from backends.latents import Latents
 from backends.registry import create
+from backends.voices import Voices
 from core.errors import place_of
 from core.files import version_of
-from pool.engine import Audio, Done, Engine, Failed, Lost, Outcome, Stopped, ThreadedEngine, is_device_fault
+from core.speech import Traits
+from pool.engine import ThreadedEngine
+from pool.guard import Guarded
 from pool.protocol import Frame, FrameReader, Kind, pack_audio, pack_json, unpack_task, unpack_voice
 
 STEP_S = 1.0
@@ -45,30 +62,64 @@ def work(wire: socket.socket, plan: Mapping[str, Any]) -> None:
     die_with_parent(plan["parent"])
     engines: list[Engine] = []
     threading.Thread(target=read, args=(wire, engines), name="reader", daemon=True).start()
+    writer = Writer(wire)
     try:
-        wire.sendall(pack_json(Kind.PHASE, "imports"))
+        writer.say(pack_json(Kind.PHASE, "imports"))
         backend = create(plan["backend"], plan["options"])
-        wire.sendall(pack_json(Kind.PHASE, "weights"))
+        writer.say(pack_json(Kind.PHASE, "weights"))
         traits = backend.load(plan["device"])
-        latents = None
-        if plan["latents"] and traits.can_clone:
-            code = version_of([Path(sys.modules[type(backend).__module__].__file__ or "").parent])
-            latents = Latents(Path(plan["latents"]), f"{traits.revision} {code}")
-        guard_rate = traits.sample_rate if plan["is_guarded"] and traits.is_sampled else None
-        engine = ThreadedEngine(backend, traits.slots, latents=latents, guard_rate=guard_rate)
+        engine = engine_of(backend, traits, plan)
         engines.append(engine)
-        wire.sendall(pack_json(Kind.READY, asdict(traits)))
+        writer.say(pack_json(Kind.READY, asdict(traits)))
         while True:
             outcomes = engine.step(STEP_S)
-            for outcome in outcomes:
-                write(wire, outcome)
-            if not outcomes:
-                wire.sendall(Frame(Kind.ALIVE).pack())
-    except Exception as error:  # the edge of the process; where the parent is gone, nobody needs to be told
+            writer.say(b"".join(map(pack, outcomes)) or Frame(Kind.ALIVE).pack())
+            if any(isinstance(outcome, Lost) for outcome in outcomes):
+                break
+    except Exception as error:  # the edge of the process
         told = {"reason": reason_of(error), "is_out_of_memory": is_out_of_memory(error)}
-        with suppress(OSError):
-            wire.sendall(pack_json(Kind.BROKEN, {**told, "is_device_fault": is_device_fault(error)}))
-        raise SystemExit(1) from None
+        writer.say(pack_json(Kind.BROKEN, {**told, "is_device_fault": is_device_fault(error)}))
+    writer.close()
+    raise SystemExit(1)
+
+
+def engine_of(backend: Backend | Batching, traits: Traits, plan: Mapping[str, Any]) -> Engine:
+    """What speaks: a batching backend's own engine, or one thread for each slot of a plain one."""
+    latents = None
+    if plan["latents"] and traits.can_clone:
+        code = version_of([Path(sys.modules[type(backend).__module__].__file__ or "").parent])
+        latents = Latents(Path(plan["latents"]), f"{traits.revision} {code}")
+    voices = Voices(backend.prepare, latents)
+    engine = backend.engine(voices) if isinstance(backend, Batching) else ThreadedEngine(backend, traits.slots, voices)
+    return Guarded(engine, traits.sample_rate) if plan["is_guarded"] and traits.is_sampled else engine
+
+
+class Writer:
+    """The way up, on a thread of its own. What is said leaves in the order in which it was said.
+
+    Nothing bounds what waits: the parent always reads, and a task is no longer than an utterance.
+    """
+
+    def __init__(self, wire: socket.socket) -> None:
+        """wire: to the parent."""
+        self._wire = wire
+        self._unsent: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._send, name="writer", daemon=True)
+        self._thread.start()
+
+    def say(self, data: bytes) -> None:
+        """Whole frames, at least one. Waits for nobody."""
+        self._unsent.put(data)
+
+    def close(self) -> None:
+        """Wait until all of it is on its way."""
+        self._unsent.put(b"")
+        self._thread.join()
+
+    def _send(self) -> None:
+        with suppress(OSError):  # where the parent is gone, nobody needs to be told
+            while data := self._unsent.get():
+                self._wire.sendall(data)
 
 
 def reason_of(error: Exception) -> str:
@@ -125,22 +176,20 @@ def obey(frame: Frame, engine: Engine) -> None:
         engine.forget(frame.payload.decode())
 
 
-def write(wire: socket.socket, outcome: Outcome) -> None:
+def pack(outcome: Outcome) -> bytes:
     """One outcome on its way up."""
     match outcome:
         case Audio(task, samples):
-            for frame in pack_audio(task, samples):
-                wire.sendall(frame)
+            return b"".join(pack_audio(task, samples))
         case Done(task):
-            wire.sendall(Frame(Kind.DONE, task).pack())
+            return Frame(Kind.DONE, task).pack()
         case Failed(task, reason):
-            wire.sendall(pack_json(Kind.FAILED, reason, task))
+            return pack_json(Kind.FAILED, reason, task)
         case Stopped(task):
-            wire.sendall(Frame(Kind.STOPPED, task).pack())
+            return Frame(Kind.STOPPED, task).pack()
         case Lost(reason):
             told = {"reason": reason, "is_out_of_memory": False, "is_device_fault": True}
-            wire.sendall(pack_json(Kind.BROKEN, told))
-            raise SystemExit(1)
+            return pack_json(Kind.BROKEN, told)
 
 
 if __name__ == "__main__":

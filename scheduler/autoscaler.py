@@ -3,6 +3,9 @@
 One more comes where the extra rate that the device's curve promises shortens the drain of the queue by more than the
 start takes, and where memory is free: two processes on one GPU that make 4.6 instead of 4.2 do not look like double. It
 goes when it has been idle, later places later, so that they do not all go at once.
+
+Where workers batch, one fills a GPU: each other GPU gets one as soon as the first has loaded, and keeps it; none comes
+to a GPU that has one.
 """
 
 from collections import Counter
@@ -52,17 +55,24 @@ class Demand:
 
 @dataclass(slots=True)
 class Autoscaler:
-    """The cold pool's rules. gains: whether the backend makes more audio with more processes. next_at: not before."""
+    """The cold pool's rules. gains: whether the backend makes more audio with more processes. next_at: not before.
+
+    batches: whether one worker is all that a GPU is for.
+    """
 
     cold: ColdPool
     fleet: Fleet
     ledger: Ledger
     gains: bool = False
+    batches: bool = False
     next_at: float = 0.0
 
     @property
     def size(self) -> int:
         """Cold workers at most."""
+        if self.batches:
+            others = max(0, self.ledger.count - 1)
+            return others if self.cold.size is None else min(others, self.cold.size)
         if self.cold.size is None:
             return DEFAULT_SIZE if self.gains else 0
         return self.cold.size
@@ -76,11 +86,11 @@ class Autoscaler:
         """The device on which a worker should be started now; one load at a time on each, to see what each takes."""
         if now < self.next_at or not self.room:
             return None
-        device = self.ledger.best(self.need_bytes)
+        device = self.ledger.best(self.need_bytes, besides=self._taken)
         if device is None or self.ledger.is_unsure(device):
             return None
         self.next_at = now + self.cold.interval_s
-        return device if self.wanted(demand(), device) else None
+        return device if self.batches or self.wanted(demand(), device) else None
 
     def promise(self, worker: Worker) -> None:
         """It starts to load."""
@@ -114,15 +124,21 @@ class Autoscaler:
         if hot is None or not hot.slots:
             return 0.0, 0.0
         more = self._loading(hot.slots)
-        if device := self.ledger.best(self.need_bytes):
+        if device := self.ledger.best(self.need_bytes, besides=self._taken):
             fit = self.ledger.room_bytes(device) // max(1, self.need_bytes)
             more[device] += hot.slots * min(fit, self.wanted(demand, device))
         return self.fleet.rate(more), max((self.fleet.start_s(where) for where in more), default=0.0)
 
     @property
+    def _taken(self) -> frozenset[str]:
+        """Devices on which no worker may come, whatever is free there."""
+        return frozenset(worker.device for worker in self.fleet) if self.batches else frozenset()
+
+    @property
     def need_bytes(self) -> int:
         """Memory that one more worker needs."""
-        return self.ledger.need_bytes(self.fleet.priors.memory_bytes)
+        prior = self.fleet.priors.memory_bytes
+        return prior if self.batches else self.ledger.need_bytes(prior)  # such a one takes what there is
 
     def _loading(self, each: int) -> Counter[str]:
         """Slots that loading cold workers will bring, by device. each: that one brings."""
@@ -138,6 +154,7 @@ class Autoscaler:
             if worker.state is WorkerState.IDLE
             and worker.idle_since is not None
             and not (has_jobs and worker.kind is WorkerKind.HOT)
+            and not (self.batches and worker.kind is WorkerKind.COLD)
             and (patience_s := self._patience_s(worker))
         ]
 

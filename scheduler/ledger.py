@@ -62,9 +62,14 @@ class Ledger:
             return 0
         return known.free_bytes - sum(promised for where, promised in self._promised.values() if where == device)
 
-    def best(self, need_bytes: int) -> str | None:
-        """The device with the most room, where that is enough."""
-        device = max(self._devices, key=self.room_bytes, default=None)
+    @property
+    def count(self) -> int:
+        """Of the devices that there are."""
+        return len(self._devices)
+
+    def best(self, need_bytes: int, *, besides: frozenset[str] = frozenset()) -> str | None:
+        """The device with the most room, where that is enough. besides: devices that are out of the question."""
+        device = max((each for each in self._devices if each not in besides), key=self.room_bytes, default=None)
         return device if device is not None and self.room_bytes(device) >= need_bytes else None
 
     def is_unsure(self, device: str) -> bool:

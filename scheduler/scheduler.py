@@ -373,7 +373,7 @@ class Scheduler:
         return not run.is_cancelled and self._jobs[run.task.job].spec.streamed
 
     def _fits(self, job: Job, worker: Worker) -> bool:
-        return worker.kind is WorkerKind.HOT or self._may_run_cold(job)
+        return worker.kind is WorkerKind.HOT or worker.batches or self._may_run_cold(job)
 
     def _may_run_cold(self, job: Job) -> bool:
         return self._streams_on_cold or not job.spec.paced

@@ -73,7 +73,7 @@ class Supervisor:
         worker = self.fleet.ready(event, now)
         if worker is not None:
             self._ledger.settle(event.worker)
-            self._scaler.gains = event.gains_from_processes
+            self._scaler.gains, self._scaler.batches = event.gains_from_processes, event.batches
             if worker.kind is WorkerKind.HOT:
                 self._failed_starts = 0
                 self.is_hopeless = False

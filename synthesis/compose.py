@@ -1,7 +1,6 @@
 """Everything put together from settings: the one place that knows which parts there are."""
 
 import asyncio
-import os
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -15,9 +14,11 @@ from backends.registry import device as device_of
 from backends.registry import is_heavy
 from cache.cache import Cache, Troubles
 from cache.store import Store
+from core.cgroups import usable_cores
 from core.clock import Clock, SystemClock
+from core.environment import PROJECT
 from core.events import Events
-from core.settings import PROJECT, CacheSettings, PoolSettings, Settings
+from core.settings import CacheSettings, PoolSettings, Settings
 from core.threads import in_thread
 from pool.forks import Template
 from pool.memory import open_memory
@@ -32,6 +33,7 @@ from scheduler.scheduler import Scheduler
 from scheduler.watchdog import Patience
 from synthesis.machine import look
 from synthesis.order import learn_rules
+from synthesis.rehearsal import Rehearsal
 from synthesis.speakers import Speakers
 from synthesis.stream import AudioStream
 from synthesis.synthesizer import Synthesizer
@@ -62,9 +64,14 @@ def _backend(settings: Settings, events: Events) -> str:
     return name
 
 
+def _batches(backend: str) -> bool:
+    """Whether one worker fills a GPU: no other one shares it, and none is worth a process to fork it from."""
+    return backend in ENGINES and ENGINES[backend].batches
+
+
 def _mps(settings: PoolSettings, backend: str, device: str) -> Mps | None:
     """A daemon of MPS where it is asked for and of use. Blocks; raises SettingsError where it does not start."""
-    if settings.gpu_mps == "off" or device == CPU or not is_heavy(backend):
+    if settings.gpu_mps == "off" or device == CPU or not is_heavy(backend) or _batches(backend):
         return None
     return Mps() if settings.gpu_mps == "on" or is_installed() else None
 
@@ -153,10 +160,11 @@ async def open_synthesizer(
     notebook = Notebook(state / f"{name}.json", events)
     limits = _limits(settings.pool)
     scheduler = _scheduler(settings.pool, limits, device, notebook=notebook, shares_fate=mps is not None)
-    template = Template(backend, events) if is_heavy(backend) and settings.pool.cold_pool_size != 0 else None
+    forks = is_heavy(backend) and not _batches(backend) and settings.pool.cold_pool_size != 0
+    template = Template(backend, events) if forks else None
     pool = Pool(spec, scheduler, clock=clock, events=events, memory=memory, template=template)
     with (
-        ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="encode") as threads,
+        ThreadPoolExecutor(max_workers=max(2, usable_cores()), thread_name_prefix="encode") as threads,
         ThreadPoolExecutor(max_workers=DISK_THREADS, thread_name_prefix="disk") as disk,  # no encoder waits for a disk
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="voices") as desk,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="uploads") as reader,
@@ -178,7 +186,9 @@ async def open_synthesizer(
         events.server_started(backend=backend)
         pool.open()
         speakers.open()
-        chores = {asyncio.create_task(notebook.keep(lambda: scheduler.learned)), asyncio.create_task(tend())}
+        rehearsal = Rehearsal(pool, speakers, events, clock)
+        works = notebook.keep(lambda: scheduler.learned), tend(), rehearsal.run()
+        chores = {asyncio.create_task(work) for work in works}
         try:
             yield synthesizer
         finally:

@@ -6,7 +6,8 @@ from backends.base import BackendError
 from backends.choice import Machine
 from backends.engines import ENGINES, Engine, find, place
 from backends.weights.release import is_accepted
-from core.settings import DeviceChoice, Settings
+from core.environment import DeviceChoice
+from core.settings import Settings
 from pool.memory import open_memory
 from scheduler.messages import CPU
 

@@ -6,8 +6,8 @@ from functools import cache
 
 from audio.formats import CONTAINERS, default_rate
 from cache.key import key_of
+from core.environment import PROJECT
 from core.files import version_of
-from core.settings import PROJECT
 from core.speech import Params, Reference, SpeechRequest, Traits
 
 RULES = ("text", "audio", "synthesis", "scheduler", "backends")

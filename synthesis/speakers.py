@@ -49,6 +49,8 @@ class Speakers:
         self._latents = latents
         self._opening: asyncio.Task[None] | None = None
         self._known: tuple[Traits, Library, Mapping[str, Custom]] | None = None
+        self.changed = asyncio.Event()
+        """Set when the operator's voices were read, or one was added; cleared by who acts on it."""
 
     def open(self) -> None:
         """Begin to read the operator's voices."""
@@ -103,8 +105,7 @@ class Speakers:
         if custom is None or custom.voice != voice:
             custom = self._collection.standard.get(voice.id) if traits.can_clone else None
         if custom is not None:
-            found = await in_thread(self._threads, self._recordings.get, custom)
-            return voice, _checked(traits, replace(found, is_kept=True), param="voice")
+            return voice, _checked(traits, await self._reference(custom), param="voice")
         if traits.can_clone and all(voice.id != own.id for own in traits.voices):
             raise VoiceNotRecorded(
                 f"The {traits.backend} backend has no recording of this voice. ./setup_assets.sh makes those of "
@@ -112,6 +113,19 @@ class Speakers:
                 param="voice",
             )
         return voice, Reference(voice.id)
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """Ids of the voices that have a recording here, as last read."""
+        return tuple({**self._collection.standard, **self._collection.voices})
+
+    async def reference(self, voice_id: str) -> Reference:
+        """What a recorded voice is made from. Raises KeyError where it is gone, BadSample where it is no good."""
+        return await self._reference({**self._collection.standard, **self._collection.voices}[voice_id])
+
+    async def _reference(self, custom: Custom) -> Reference:
+        found = await in_thread(self._threads, self._recordings.get, custom)
+        return replace(found, is_kept=True)
 
     async def find(self, name: str) -> tuple[Voice, Notes]:
         """A voice, and what is written about it; one of the operator's even where the engine cannot speak in it.
@@ -131,6 +145,7 @@ class Speakers:
         """Read the operator's voices again."""
         change = await in_thread(self._desk, self._collection.reload, taken=_own_names(self._traits()))
         self._events.voices_read(loaded=len(change.loaded), failed=len(change.failed))
+        self.changed.set()
         return change
 
     async def add(self, name: str, sample: bytes, notes: Notes) -> Custom:
@@ -140,7 +155,9 @@ class Speakers:
             raise Unavailable("The speech engine is still loading; whether it can clone voices is not known yet.")
         _check_cloning(traits, "audio_sample")
         await self.wait()
-        return await in_thread(self._desk, self._collection.add, name, sample, notes, taken=_own_names(traits))
+        custom = await in_thread(self._desk, self._collection.add, name, sample, notes, taken=_own_names(traits))
+        self.changed.set()
+        return custom
 
     async def remove(self, name: str) -> None:
         """Delete one of the operator's voices, and what engines made of it.

@@ -6,11 +6,12 @@ scheduler starts no further utterance.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Executor
 from functools import partial
 from typing import Self
+
+import numpy as np
 
 from audio.encode import Encoder
 from audio.join import Trimmer, silence
@@ -20,6 +21,9 @@ from core.speech import Samples, Utterance
 from pool.pool import Ticket
 from synthesis.guard import is_sound, is_speech
 
+LEAST_S = 0.08
+"""Of sound behind an utterance's first, that goes to the encoder at once: a trip to a thread costs as much for less."""
+
 EMPTY_ANSWER_S = 0.3
 """Silence that answers a text with nothing to say, such as a lone emoji."""
 
@@ -28,7 +32,7 @@ class _Part:
     """What has come of one utterance."""
 
     def __init__(self) -> None:
-        self.chunks: deque[Samples] = deque()
+        self.chunks: list[Samples] = []
         self.heard: list[Samples] = []
         self.samples = 0
         self.is_sound = True
@@ -80,12 +84,19 @@ class Score:
         self._error = error
         self._news.set()
 
-    async def next(self, index: int) -> Samples | None:
-        """The next samples of an utterance; None after its last. Raises the job's error once what came is used up."""
-        while not (self._parts[index].chunks or self._parts[index].is_done):
+    async def next(self, index: int, *, least: int = 1) -> Samples | None:
+        """All samples of an utterance that have come since the last call; None after its last.
+
+        least: wait for so many of them, as long as more will come. Raises the job's error once what came is used up.
+        """
+        while not self._has(self._parts[index], least):
             await self._hear()
         part = self._parts[index]
-        return part.chunks.popleft() if part.chunks else None
+        chunks, part.chunks = part.chunks, []
+        return np.concatenate(chunks) if chunks else None
+
+    def _has(self, part: _Part, least: int) -> bool:
+        return part.is_done or sum(map(len, part.chunks)) >= (1 if self._error else least)
 
     async def whole(self, index: int) -> None:
         """Wait until all of an utterance is there. Raises the job's error where it never will be."""
@@ -194,11 +205,11 @@ class AudioStream:
         trimmer = Trimmer(self._rate)
         if not self._streamed:
             await self.score.whole(utterance.index)
-        is_released = False
-        while (samples := await self.score.next(utterance.index)) is not None:
-            if not is_released and self._ticket is not None:
+        least = 1
+        while (samples := await self.score.next(utterance.index, least=least)) is not None:
+            if least == 1 and self._ticket is not None:
                 self._ticket.released(utterance.index)
-                is_released = True
+            least = round(LEAST_S * self._rate)
             async for data in self._encode(trimmer.feed(samples)):
                 yield data
             self._consumed(len(samples) / self._rate)

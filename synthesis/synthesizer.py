@@ -131,6 +131,8 @@ class Synthesizer:
             came = self._clock.now()
             traits = await self._wait_until_loaded(request)
             waited_s = self._clock.now() - came
+        if request.params.lora and request.params.lora not in traits.loras:  # its name is the client's: it is not told
+            raise InvalidValue("There is no such adapter.", param="lora")
         voice, reference = await self.speakers.resolve(request, traits)
         language = self._asked_language(request, voice, traits)
         order = Order(request, reference, language, traits, self._default_language, waited_s, voice.id)

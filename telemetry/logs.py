@@ -62,6 +62,18 @@ class LogEvents:
         """The HTTP side is up; the model may still be loading."""
         _write(logging.INFO, "server started", backend=backend)
 
+    def server_exposed(self, *, host: str) -> None:
+        """It listens beyond this machine, and no key is asked for."""
+        _write(logging.WARNING, "server open to the network", host=host, remedy="set API_KEYS")
+
+    def registry_lost(self, *, reason: str) -> None:
+        """Redis cannot be told that this server is there."""
+        _write(logging.WARNING, "registry lost", reason=reason)
+
+    def registry_found(self) -> None:
+        """Redis can be told again."""
+        _write(logging.INFO, "registry found again")
+
     def worker_spawned(self, worker: int, *, pid: int) -> None:
         """A child process has started loading."""
         _write(logging.INFO, "worker loading", worker=worker, pid=pid)
@@ -94,6 +106,11 @@ class LogEvents:
         """The operator's voices were read."""
         if loaded or failed:
             _write(logging.WARNING if failed else logging.INFO, "voices read", loaded=loaded, failed=failed)
+
+    def voices_rehearsed(self, *, made: int, failed: int, seconds: float) -> None:
+        """Registered voices were made ready ahead."""
+        if made or failed:
+            _write(logging.INFO, "voices made ready", made=made, failed=failed, after_s=round(seconds, 2))
 
     def voices_lost(self, *, reason: str) -> None:
         """The operator's voices could not be read at all."""

@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from audio.decode import kind_of
+from core.environment import PROJECT
 from core.errors import InvalidValue, TooLarge
 from core.files import stamp_of, write_whole
-from core.settings import PROJECT, SpeechSettings
+from core.settings import SpeechSettings
 from core.speech import Voice
 from voices.folder import FOLDER, MAX_FILE_BYTES, Folder
 from voices.library import OPENAI_NAMES, folded

@@ -17,6 +17,7 @@ from backends.coqui.precision import DTYPES, convert
 from backends.coqui.vocoder import StreamingVocoder
 from backends.engines import COQUI, find
 from backends.on_torch import open_device, sow
+from backends.warm_up import warm_up
 from core.speech import REFERENCE_RATE, Params, Priors, Reference, Samples, Task, Traits, Voice
 
 FIRST_TOKENS = 10
@@ -73,6 +74,7 @@ class CoquiBackend:
         self._limit = self._model.args.gpt_max_text_tokens - 2
         spoken, missing = languages.spoken()
         is_gpu = device != "cpu"
+        warm_up(self)
         return Traits(
             backend="coqui",
             revision=f"xtts-{checkpoint.revision(folder)}-{precision}-{self._defaults_digest()}",

@@ -14,7 +14,8 @@ from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 from TTS.tts.models.xtts import Xtts
 
 from backends.base import BackendError, Prepared
-from backends.on_torch import revision_of, would_run
+from backends.engines import revision_of
+from backends.on_torch import would_run
 
 SPEAKERS = "speakers_xtts.pth"
 

@@ -23,7 +23,7 @@ from backends.kokoro import phonemes
 from backends.kokoro.model import SHA256, weights
 from backends.kokoro.packs import style_of, voices
 from core.cgroups import usable_cores
-from core.settings import PROJECT
+from core.environment import PROJECT
 from core.speech import Priors, Reference, Samples, Task, Traits
 
 SAMPLE_RATE = 24_000

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from backends.base import BackendError
-from core.settings import PROJECT, SettingsError, load_settings
+from core.environment import PROJECT, SettingsError
+from core.settings import load_settings
 
 FILE_NAME = "kokoro-v1.0.int8.onnx"
 

@@ -2,7 +2,7 @@
 
 import os
 
-from core.settings import PROJECT
+from core.environment import PROJECT
 
 # Before torch is imported: else a bar is drawn for every utterance, and a folder for compiled code made in /tmp.
 os.environ.setdefault("TQDM_DISABLE", "1")

@@ -14,8 +14,8 @@ from voxcpm.model.voxcpm import VoxCPMModel
 from voxcpm.model.voxcpm2 import VoxCPM2Model
 
 from backends.base import BackendError
-from backends.engines import VOXCPM
-from backends.on_torch import revision_of, would_run
+from backends.engines import VOXCPM, revision_of
+from backends.on_torch import would_run
 
 MODELS = {"voxcpm": VoxCPMModel, "voxcpm2": VoxCPM2Model}
 """By the architecture that config.json names: VoxCPM 1 and 1.5, and VoxCPM2."""

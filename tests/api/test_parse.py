@@ -544,19 +544,23 @@ def test_a_text_far_too_long_costs_little_more_than_reading_it() -> None:
     assert min(seconds("input") for _ in range(3)) < 4 * min(seconds("other") for _ in range(3)) + 0.005
 
 
+@pytest.mark.parametrize("pause_s", [60, 0.01], ids=["nothing comes", "a byte now and then"])
 @pytest.mark.parametrize("kind", [JSON, FORM, MULTIPART])
-def test_a_body_whose_end_does_not_come_is_408(kind: str) -> None:
+def test_a_body_whose_end_does_not_come_is_408(kind: str, pause_s: float) -> None:
     async def scene() -> None:
+        bytes_ = iter(b'--x\r\nContent-Disposition: form-data; name="input"\r\n\r\n' + b"a" * 1000)
+
         async def receive() -> Message:
-            await asyncio.sleep(60)
-            raise AssertionError
+            await asyncio.sleep(pause_s)
+            return {"type": "http.request", "body": bytes([next(bytes_)]), "more_body": True}
 
         headers = [(b"content-type", kind.encode())]
         request = Request({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive)
         upload = Uploads(2**20, NOBODY).begin()
         limits = load_settings(send_timeout_s=0.05).server
         with pytest.raises(SpeechError) as caught:
-            await parse_speech(request, limits, upload=upload, always_streamed=False)
+            async with asyncio.timeout(5):
+                await parse_speech(request, limits, upload=upload, always_streamed=False)
         assert caught.value.status == 408
 
     asyncio.run(scene())

@@ -5,7 +5,7 @@ import pytest
 from backends.choice import Machine, choose
 
 GB = 10**9
-ALL = frozenset({"coqui", "voxcpm"})
+ALL = frozenset({"coqui", "voxcpm", "voxcpm-vllm"})
 
 
 def machine(free=80 * GB, installed=ALL, whole=ALL, accepted=ALL):
@@ -15,7 +15,9 @@ def machine(free=80 * GB, installed=ALL, whole=ALL, accepted=ALL):
 @pytest.mark.parametrize(
     ("seen", "backend"),
     [
-        pytest.param(machine(), "voxcpm", id="everything is there"),
+        pytest.param(machine(), "voxcpm-vllm", id="everything is there"),
+        pytest.param(machine(free=20 * GB - 1), "voxcpm", id="a card that is too small to batch"),
+        pytest.param(machine(installed=ALL - {"voxcpm-vllm"}), "voxcpm", id="no flash-attn"),
         pytest.param(machine(free=7 * GB), "voxcpm", id="just enough memory"),
         pytest.param(machine(free=7 * GB - 1), "coqui", id="memory for the smaller one"),
         pytest.param(machine(free=3 * GB - 1), "kokoro", id="memory for none"),
@@ -26,7 +28,7 @@ def machine(free=80 * GB, installed=ALL, whole=ALL, accepted=ALL):
         pytest.param(machine(whole={"coqui"}), "coqui", id="weights of one"),
         pytest.param(machine(whole=()), "kokoro", id="weights of none"),
         pytest.param(machine(whole={"coqui"}, accepted={"voxcpm"}), "kokoro", id="a licence that nobody accepted"),
-        pytest.param(machine(accepted={"voxcpm"}), "voxcpm", id="a licence that asks for nothing"),
+        pytest.param(machine(accepted={"voxcpm-vllm"}), "voxcpm-vllm", id="a licence that asks for nothing"),
     ],
 )
 def test_auto_is_the_best_that_this_machine_can_run(seen, backend):
@@ -37,13 +39,18 @@ def test_auto_is_the_best_that_this_machine_can_run(seen, backend):
     ("seen", "passed_over"),
     [
         pytest.param(machine(), (), id="nothing is better"),
-        pytest.param(machine(whole={"coqui"}), ("voxcpm: no whole weights",), id="one is better"),
         pytest.param(
-            machine(free=None), ("voxcpm: no GPU that it may use", "coqui: no GPU that it may use"), id="no GPU"
+            machine(whole={"coqui"}), ("voxcpm-vllm: no whole weights", "voxcpm: no whole weights"), id="one is better"
         ),
         pytest.param(
-            machine(free=2 * GB, installed={"coqui"}, accepted={"voxcpm"}),
+            machine(free=None),
+            tuple(f"{name}: no GPU that it may use" for name in ("voxcpm-vllm", "voxcpm", "coqui")),
+            id="no GPU",
+        ),
+        pytest.param(
+            machine(free=2 * GB, installed={"coqui"}, accepted={"voxcpm", "voxcpm-vllm"}),
             (
+                "voxcpm-vllm: 2.0 GB of the GPU are free, 20.0 are needed, its libraries are not installed for a GPU",
                 "voxcpm: 2.0 GB of the GPU are free, 7.0 are needed, its libraries are not installed for a GPU",
                 "coqui: 2.0 GB of the GPU are free, 3.0 are needed, its licence was not accepted",
             ),

@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 from audio.decode import decode
 from backends.base import BackendError, Stop
 from backends.engines import VOXCPM, find
-from backends.voxcpm.backend import CHARS, VoxcpmBackend
+from backends.on_voxcpm import CHARS
+from backends.voxcpm.backend import VoxcpmBackend
 from checkpoints import voxcpm
 from checkpoints.hostile import Opener
 from core.settings import load_settings

@@ -51,6 +51,36 @@ SECOND: dict[str, Any] = {
         "out_sample_rate": 48000,
     },
 }  # fmt: skip
+FULL_HEAD = 128
+FULL: dict[str, Any] = {
+    "architecture": "voxcpm2",
+    "lm_config": {
+        "bos_token_id": 1, "eos_token_id": 2, "hidden_size": 2048, "intermediate_size": 6144,
+        "max_position_embeddings": 32768, "num_attention_heads": 16, "num_hidden_layers": 28,
+        "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "rope_theta": 10000, "kv_channels": FULL_HEAD,
+        "rope_scaling": {
+            "type": "longrope", "long_factor": [1.0] * (FULL_HEAD // 2), "short_factor": [1.0] * (FULL_HEAD // 2),
+            "original_max_position_embeddings": 32768,
+        },
+        "vocab_size": 73448, "use_mup": False, "scale_emb": 12, "dim_model_base": 256, "scale_depth": 1.4,
+    },
+    "patch_size": 4, "feat_dim": 64, "scalar_quantization_latent_dim": 512, "scalar_quantization_scale": 9,
+    "residual_lm_num_layers": 8, "residual_lm_no_rope": True,
+    "encoder_config": {
+        "hidden_dim": 1024, "ffn_dim": 4096, "num_heads": 16, "num_layers": 12, "kv_channels": FULL_HEAD,
+    },
+    "dit_config": {
+        "hidden_dim": 1024, "ffn_dim": 4096, "num_heads": 16, "num_layers": 12, "kv_channels": FULL_HEAD,
+        "dit_mean_mode": False,
+        "cfm_config": {"sigma_min": 1e-6, "solver": "euler", "t_scheduler": "log-norm", "inference_cfg_rate": 2.0},
+    },
+    "audio_vae_config": {
+        "encoder_dim": 128, "encoder_rates": [2, 5, 8, 8], "latent_dim": 64, "decoder_dim": 2048,
+        "decoder_rates": [8, 6, 5, 2, 2, 2], "sr_bin_boundaries": [20000, 30000, 40000], "sample_rate": 16000,
+        "out_sample_rate": 48000,
+    },
+    "max_length": 8192, "device": "cuda", "dtype": "bfloat16",
+}  # fmt: skip
 FIRST: dict[str, Any] = {
     **SMALL,
     "architecture": "voxcpm",
@@ -59,6 +89,28 @@ FIRST: dict[str, Any] = {
         "decoder_rates": [7, 7, 6, 3, 2], "sample_rate": 44100,
     },
 }  # fmt: skip
+
+
+def write_full_size(folder: Path) -> Path:
+    """Write VoxCPM2 as large as it is released, 5 GB; half a minute on a GPU. No utterance ends by itself."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_tokenizer(folder)
+    torch.manual_seed(0)
+    config = VoxCPM2Config.model_validate(FULL)
+    config.max_length = 64  # of the cache that is made here and thrown away
+    with torch.device("cuda" if torch.cuda.is_available() else "cpu") as device:
+        vae = AudioVAEV2(config=config.audio_vae_config)
+        model = VoxCPM2Model(config, _Nothing(), vae, device=str(device))
+    weights = {
+        name: each.detach().to(torch.bfloat16).contiguous().cpu().clone()
+        for name, each in model.named_parameters()
+        if not name.startswith("audio_vae.")
+    }
+    weights["stop_head.weight"].zero_()
+    save_file(weights, str(folder / "model.safetensors"))
+    torch.save({"state_dict": {name: each.cpu() for name, each in vae.state_dict().items()}}, folder / "audiovae.pth")
+    (folder / "config.json").write_text(json.dumps(FULL))  # the last one: it tells that all of it is there
+    return folder
 
 
 def write(folder: Path, *, second: bool = True) -> Path:

@@ -16,7 +16,8 @@ from backends.engines import COQUI, ENGINES, VOXCPM, find
 from backends.weights.lock import read_lock
 from cli.main import app
 from cli.weights import Model, _Lines
-from core.settings import PROJECT, load_settings
+from core.environment import PROJECT
+from core.settings import load_settings
 from hub import Hub, serving, stall
 
 XTTS = {name: name.encode() * 5000 for name in ("config.json", "model.pth", "vocab.json", "speakers_xtts.pth")}

@@ -2,8 +2,9 @@
 
 import json
 import shutil
+import sys
 from dataclasses import FrozenInstanceError, fields
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -11,7 +12,8 @@ import pytest
 from pydantic import ValidationError
 
 from core import settings
-from core.settings import PROJECT, SettingsError, env_example, load_settings
+from core.environment import PROJECT, SettingsError
+from core.settings import env_example, load_settings
 
 NAMES = [line[1:].partition("=")[0] for line in env_example().splitlines() if line[:1] == "#" and line[1:2] != " "]
 
@@ -25,15 +27,13 @@ def _unset(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> ModuleType:
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The same module in a checkout of its own, in `tmp_path`, which may hold a `.env`."""
-    (tmp_path / "core").mkdir()
-    spec = spec_from_file_location("settings_elsewhere", shutil.copy(settings.__file__, tmp_path / "core"))
-    assert spec
-    assert spec.loader
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    shutil.copytree(PROJECT / "core", tmp_path / "core")
+    for name in [name for name in sys.modules if name.split(".")[0] == "core"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    return import_module("core.settings")
 
 
 def values(module: ModuleType) -> dict[str, object]:

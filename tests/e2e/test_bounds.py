@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from audio.encode import Encoder
-from core.settings import PROJECT
+from core.environment import PROJECT
 from core.speech import AudioFormat
 from harness.recording import recording
 from harness.server import FAKES, Server, running_server

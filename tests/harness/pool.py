@@ -43,9 +43,12 @@ async def open_pool(
         await pool.close()
 
 
-def submit(pool: Pool, sink: MemorySink, *texts: str) -> Ticket:
+ALLOY = Reference("alloy")
+
+
+def submit(pool: Pool, sink: MemorySink, *texts: str, voice: Reference = ALLOY) -> Ticket:
     utterances = tuple(Utterance(index, text, "en") for index, text in enumerate(texts))
-    return pool.submit(sink, JobSpec(utterances, Reference("alloy")))
+    return pool.submit(sink, JobSpec(utterances, voice))
 
 
 async def speak(pool: Pool, *texts: str) -> MemorySink:

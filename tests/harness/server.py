@@ -109,11 +109,11 @@ class Server:
 
 
 @contextmanager
-def running_server(folder: Path, **environment: str) -> Iterator[Server]:
+def running_server(folder: Path, timeout_s: float = 60, **environment: str) -> Iterator[Server]:
     """A server that is ready."""
     server = Server(folder, **environment)
     try:
-        server.wait_until()
+        server.wait_until(timeout_s=timeout_s)
         yield server
     finally:
         server.stop()

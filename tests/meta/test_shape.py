@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.settings import PROJECT, env_example
+from core.environment import PROJECT
+from core.settings import env_example
 
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from core.settings import PROJECT
+from core.environment import PROJECT
 
 # Put together here, so that this file does not hold them either.
 FORBIDDEN = [

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from backends.base import Done
 from backends.latents import Latents
+from backends.voices import Voices
 from core.speech import Reference, Task, Utterance
-from pool.engine import Done, ThreadedEngine
+from pool.engine import ThreadedEngine
 from tone_backend import ToneBackend
 
 
@@ -36,7 +38,7 @@ def run(engine, *, key="a" * 64, is_kept=True):
 
 def engine_of(tmp_path, sample, *, key="a" * 64):
     backend = Counting()
-    engine = ThreadedEngine(backend, 1, latents=Latents(tmp_path, "tone"))
+    engine = ThreadedEngine(backend, 1, Voices(backend.prepare, Latents(tmp_path, "tone")))
     engine.hold(key, sample)
     return backend, engine
 
@@ -71,7 +73,7 @@ def test_forgetting_does_not_wait_for_a_voice_that_is_being_prepared(tmp_path, s
         forgot.append(True)
         return ToneBackend.prepare(backend, reference)
 
-    backend.prepare = slow
+    engine._voices._prepare = slow
     run(engine, is_kept=False)
     assert forgot
-    assert not engine._voices
+    assert not engine._voices._made

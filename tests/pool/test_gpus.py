@@ -3,7 +3,7 @@
 import pynvml
 import pytest
 
-from core.settings import SettingsError
+from core.environment import SettingsError
 from core.speech import Priors
 from machine import job
 from nvml import FakeNvml, Gpu

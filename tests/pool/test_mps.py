@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core.settings import SettingsError
+from core.environment import SettingsError
 from harness.server import PROJECT, until
 from pool.mps import Mps, is_installed
 

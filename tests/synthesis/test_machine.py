@@ -11,13 +11,15 @@ import pytest
 
 from backends.engines import COQUI, ENGINES, VOXCPM, place
 from backends.weights.lock import Content, Lock
+from core.environment import PROJECT
 from core.events import Silence
-from core.settings import PROJECT, Settings, load_settings
+from core.settings import Settings, load_settings
 from nvml import FakeNvml, Gpu
 from synthesis.compose import _backend
 from synthesis.machine import look
 
 GB = 10**9
+NO_GPU = "no GPU that it may use"
 
 
 class Told(Silence):
@@ -68,24 +70,29 @@ def test_gpus_that_are_lost_are_none(driver, tmp_path):
 def test_nothing_there_is_nothing_found(driver, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     found = look(settings(tmp_path))
-    assert (found.gpu_free_bytes, found.whole, found.accepted) == (None, frozenset(), frozenset({"voxcpm"}))
+    assert (found.gpu_free_bytes, found.whole, found.accepted) == (
+        None,
+        frozenset(),
+        frozenset({"voxcpm", "voxcpm-vllm"}),
+    )
 
 
 @pytest.mark.parametrize("name", ["coqui", "voxcpm"])
 def test_weights_are_found_where_the_engine_looks_for_them(tmp_path, name):
     checkpoint = write(tmp_path, name)
-    assert look(settings(tmp_path)).whole == {name}
+    assert name in look(settings(tmp_path)).whole
+    assert ("coqui" in look(settings(tmp_path)).whole) == (name == "coqui")
     (checkpoint / "config.json").unlink()
     assert look(settings(tmp_path)).whole == frozenset()
 
 
 def test_a_licence_is_accepted_by_the_setting_or_by_what_was_written_down(tmp_path):
-    assert look(settings(tmp_path, coqui_tos_agreed=True)).accepted == {"coqui", "voxcpm"}
+    assert look(settings(tmp_path, coqui_tos_agreed=True)).accepted == {"coqui", "voxcpm", "voxcpm-vllm"}
     checkpoint = write(tmp_path, "coqui")
-    assert look(settings(tmp_path)).accepted == {"voxcpm"}
+    assert look(settings(tmp_path)).accepted == {"voxcpm", "voxcpm-vllm"}
     licence = COQUI.release.licence
     Lock(repository="coqui/XTTS-v2", commit="c" * 40, licence_accepted=licence, files={}).write(checkpoint)
-    assert look(settings(tmp_path)).accepted == {"coqui", "voxcpm"}
+    assert look(settings(tmp_path)).accepted == {"coqui", "voxcpm", "voxcpm-vllm"}
 
 
 @pytest.mark.parametrize(("build", "expected"), [("2.13.0", True), ("2.13.0+cu130", True), ("2.13.0+cpu", False)])
@@ -133,7 +140,9 @@ def test_a_checkpoint_that_is_not_whole_leaves_it_to_another_engine(driver, tmp_
     assert _backend(settings(tmp_path), told) == "voxcpm"
     spoil(checkpoint)
     assert _backend(settings(tmp_path), told) == "kokoro"
-    assert told.lines[-1][2].startswith("voxcpm: no whole weights; coqui: no whole weights")
+    assert told.lines[-1][2].startswith(
+        "voxcpm-vllm: no whole weights; voxcpm: no whole weights; coqui: no whole weights"
+    )
 
 
 def test_a_name_that_no_folder_can_have_is_a_checkpoint_that_is_not_there(tmp_path):
@@ -143,11 +152,11 @@ def test_a_name_that_no_folder_can_have_is_a_checkpoint_that_is_not_there(tmp_pa
 @pytest.mark.parametrize(
     ("name", "device", "said"),
     [
-        pytest.param("auto", "auto", [("chosen", "voxcpm", ""), ("hazard", "voxcpm", VOXCPM.hazard)], id="auto"),
+        pytest.param("auto", "auto", [("chosen", "voxcpm-vllm", "")], id="auto"),
         pytest.param(
             "auto",
             "cpu",
-            [("chosen", "kokoro", "voxcpm: no GPU that it may use; coqui: no GPU that it may use")],
+            [("chosen", "kokoro", "; ".join(f"{name}: {NO_GPU}" for name in ("voxcpm-vllm", "voxcpm", "coqui")))],
             id="auto on a CPU",
         ),
         pytest.param("voxcpm", "auto", [("hazard", "voxcpm", VOXCPM.hazard)], id="an engine with a hazard"),
@@ -158,7 +167,8 @@ def test_a_name_that_no_folder_can_have_is_a_checkpoint_that_is_not_there(tmp_pa
 def test_the_log_says_once_what_was_chosen_and_what_is_known_of_it(driver, tmp_path, monkeypatch, name, device, said):
     monkeypatch.setattr("backends.engines.find_spec", lambda name: name)
     monkeypatch.setattr("backends.engines.version", lambda name: "2.13.0")
-    write(tmp_path, "voxcpm")
+    checkpoint = write(tmp_path, "voxcpm")
+    (checkpoint / "audiovae.pth").write_bytes(b"")
     told = Told()
     chosen = _backend(settings(tmp_path, tts_backend=name, tts_device=device), told)
     assert told.lines == said
